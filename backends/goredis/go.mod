@@ -1,0 +1,3 @@
+module github.com/shardkit/shardkit/backends/goredis
+
+go 1.26

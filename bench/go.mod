@@ -1,0 +1,3 @@
+module github.com/shardkit/shardkit/bench
+
+go 1.25

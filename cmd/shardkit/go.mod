@@ -1,0 +1,3 @@
+module github.com/shardkit/shardkit/cmd/shardkit
+
+go 1.26

@@ -1,0 +1,3 @@
+module github.com/shardkit/shardkit/harness
+
+go 1.25

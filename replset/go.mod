@@ -1,0 +1,3 @@
+module github.com/shardkit/shardkit/replset
+
+go 1.25

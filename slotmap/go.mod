@@ -1,0 +1,3 @@
+module github.com/shardkit/shardkit/slotmap
+
+go 1.25

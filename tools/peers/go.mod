@@ -1,0 +1,3 @@
+module github.com/shardkit/shardkit/tools/peers
+
+go 1.26

@@ -1,0 +1,3 @@
+module github.com/shardkit/shardkit/tools/tablegen
+
+go 1.25
