@@ -1,0 +1,46 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+)
+
+// Shards are independent servers, named "shard-1", "shard-2" and so on.
+type Shards struct {
+	*Group
+}
+
+// StartShards starts Options.Shards servers, or takes those named by address, and returns when all answer. It gives up when ctx
+// ends, or after 30 s if ctx has no deadline; then nothing is left behind.
+//
+// The error is ErrNoServer if there is nothing to start. If a server fails it holds the end of that server's log.
+func StartShards(ctx context.Context, o Options) (*Shards, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := withTimeoutUnlessSet(ctx, startTimeout)
+	defer cancel()
+	if addrs := o.addresses("SHARDKIT_SHARDS"); addrs != nil {
+		if g, err := attachShards(ctx, o, addrs); g != nil || err != nil {
+			return &Shards{g}, err
+		}
+	}
+	count := or(o.Shards, defaultNodes)
+	plan := func(ports []int) ([]Spec, []string) {
+		specs := make([]Spec, count)
+		for i, port := range ports {
+			specs[i] = Spec{
+				Name:  fmt.Sprintf("shard-%d", i+1),
+				Port:  port,
+				Flags: append(commonFlags(o, port), o.Args...),
+			}
+		}
+		return specs, make([]string, count)
+	}
+	g, err := startGroup(ctx, o, count, plan, func(context.Context, *Group) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	return &Shards{g}, nil
+}
