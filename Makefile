@@ -1,0 +1,36 @@
+# One command per task; `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+modules := $(shell sed -e 's/#.*//' -e '/^ *$$/d' modules.txt | cut -d' ' -f1)
+# tools/dev holds the tools' versions apart from the workspace's.
+packages := $(patsubst %,./%/...,$(filter-out tools/dev,$(modules)))
+
+help: ## list the tasks
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+demo: ## see a replicated set at work on a real 3-master Redis Cluster
+	@tools/servers/install-redis
+	@mkdir -p bin && go build -o bin/shardkit ./cmd/shardkit && bin/shardkit demo
+
+test: bin/gotestsum ## run every module's tests, with -race where it works, on real servers
+	@tools/dev/run-tests $(packages)
+
+build: ## build the shardkit command into bin/
+	go build -o bin/shardkit ./cmd/shardkit
+
+check: bin/staticcheck ## vet, lint, and build each module by itself
+	@tools/dev/check $(modules)
+
+generate: ## make generated files again
+	go generate $(packages)
+
+servers: ## fetch Redis 8.0 and Valkey 8.1 into .servers/, beside the system's Redis
+	@tools/servers/fetch
+
+bin/gotestsum bin/staticcheck: tools/dev/go.mod tools/dev/go.sum
+	@echo "building the test runner and the linter"
+	@GOWORK=off go -C tools/dev build -o ../../bin/ tool
+	@touch bin/gotestsum bin/staticcheck
+
+.PHONY: help demo test build check generate servers

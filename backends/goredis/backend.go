@@ -1,0 +1,253 @@
+package goredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Backend sends the commands of a replicated set over a *redis.ClusterClient.
+// Its methods satisfy replset.Backend, whose documentation holds for them.
+type Backend struct {
+	client   *redis.ClusterClient
+	nodes    sync.Map     // address -> *redis.Client, the newest for that address
+	reloaded atomic.Int64 // when the slot map was last asked for, Unix ns
+}
+
+// New returns a backend over the caller's client, which stays the caller's to
+// close. Make one per client and share it: it registers an OnNewNode callback,
+// which the client keeps for its life.
+func New(client *redis.ClusterClient) *Backend {
+	b := &Backend{client: client}
+	client.OnNewNode(func(node *redis.Client) { b.nodes.Store(node.Options().Addr, node) })
+	return b
+}
+
+// Do runs one command on the master that owns key's slot.
+func (b *Backend) Do(ctx context.Context, key string, cmd []string) (any, error) {
+	return await(ctx, func() (any, error) {
+		v := b.whole(ctx, key, [][]string{cmd})[0]
+		if err, failed := v.(error); failed {
+			return nil, err
+		}
+		return v, nil
+	})
+}
+
+// Tx runs the commands as one MULTI/EXEC. It is sent as an ordinary pipeline on
+// the node's own client, because the cluster client's transactions follow
+// redirects command by command.
+func (b *Backend) Tx(ctx context.Context, key string, cmds [][]string) ([]any, error) {
+	return await(ctx, func() ([]any, error) {
+		all := make([][]string, 0, len(cmds)+2)
+		all = append(append(append(all, []string{"MULTI"}), cmds...), []string{"EXEC"})
+		replies := b.whole(ctx, key, all)
+		if list, ok := replies[len(replies)-1].([]any); ok && len(list) == len(cmds) {
+			return list, nil
+		}
+		for _, v := range replies { // a refused command says more than EXECABORT after it
+			if err, failed := v.(error); failed {
+				return nil, err
+			}
+		}
+		return nil, fmt.Errorf("goredis: EXEC returned %T, not %d replies", replies[len(replies)-1], len(cmds))
+	})
+}
+
+// Pipeline runs the commands as one pipeline per node.
+func (b *Backend) Pipeline(ctx context.Context, keys []string, cmds [][]string) []any {
+	replies, err := await(ctx, func() ([]any, error) { return b.spread(ctx, keys, cmds), nil })
+	if err != nil {
+		replies = fill(len(cmds), err)
+	}
+	return replies
+}
+
+// whole runs commands on the master that owns key's slot, on one connection,
+// and follows a redirect of any of them with all of them.
+func (b *Backend) whole(ctx context.Context, key string, cmds [][]string) []any {
+	node, err := b.client.MasterForKey(ctx, key)
+	if err != nil {
+		b.sawError(ctx, err)
+		return fill(len(cmds), err)
+	}
+	replies := b.send(ctx, node, false, cmds)
+	for range b.maxRedirects() {
+		to, redirected := firstRedirect(replies)
+		if !redirected {
+			break
+		}
+		if node, err = b.nodeAt(ctx, to.addr, key); err != nil {
+			return fill(len(cmds), err)
+		}
+		replies = b.send(ctx, node, to.ask, cmds)
+	}
+	return replies
+}
+
+// spread runs each command on its key's master, one pipeline a node, and sends
+// those that were redirected again, grouped by where they were sent.
+func (b *Backend) spread(ctx context.Context, keys []string, cmds [][]string) []any {
+	replies := make([]any, len(cmds))
+	groups := map[target][]int{}
+	for i, key := range keys {
+		node, err := b.client.MasterForKey(ctx, key)
+		if err != nil {
+			b.sawError(ctx, err)
+			replies[i] = err
+			continue
+		}
+		groups[target{node: node}] = append(groups[target{node: node}], i)
+	}
+	for hop := 0; len(groups) > 0; hop++ {
+		var wg sync.WaitGroup
+		for to, members := range groups {
+			wg.Go(func() { b.sendGroup(ctx, to, members, cmds, replies) })
+		}
+		wg.Wait()
+		if hop == b.maxRedirects() {
+			break
+		}
+		again := map[target][]int{}
+		for _, members := range groups {
+			for _, i := range members {
+				to, redirected := redirectOf(replies[i])
+				if !redirected {
+					continue
+				}
+				node, err := b.nodeAt(ctx, to.addr, keys[i])
+				if err != nil {
+					replies[i] = err
+					continue
+				}
+				again[target{node, to.ask}] = append(again[target{node, to.ask}], i)
+			}
+		}
+		groups = again
+	}
+	return replies
+}
+
+// target is a node, and whether it must be told ASKING first.
+type target struct {
+	node *redis.Client
+	ask  bool
+}
+
+func (b *Backend) sendGroup(ctx context.Context, to target, members []int, cmds [][]string, replies []any) {
+	batch := make([][]string, 0, len(members))
+	for _, i := range members {
+		if to.ask { // ASKING holds for one command
+			batch = append(batch, []string{"ASKING"})
+		}
+		batch = append(batch, cmds[i])
+	}
+	got := b.send(ctx, to.node, false, batch)
+	step := len(batch) / len(members)
+	for n, i := range members {
+		replies[i] = got[n*step+step-1]
+	}
+}
+
+// send runs commands as one pipeline on one node. It never sends twice.
+func (b *Backend) send(ctx context.Context, node *redis.Client, ask bool, cmds [][]string) []any {
+	pipe := node.Pipeline()
+	sent := make([]once, len(cmds))
+	if ask { // inside MULTI it holds until EXEC
+		_ = pipe.Process(ctx, newOnce(ctx, []string{"ASKING"}))
+	}
+	for i, cmd := range cmds {
+		sent[i] = newOnce(ctx, cmd)
+		_ = pipe.Process(ctx, sent[i])
+	}
+	_, _ = pipe.Exec(ctx) // each command holds its own error
+	replies := make([]any, len(cmds))
+	for i, cmd := range sent {
+		v, err := cmd.Result()
+		switch {
+		case err == nil:
+			replies[i] = resp2(v)
+		case errors.Is(err, redis.Nil):
+		default:
+			replies[i] = err
+			b.sawError(ctx, err)
+		}
+	}
+	return replies
+}
+
+// once is a command that the client does not resend, whatever its MaxRetries: a
+// write that timed out may have taken effect.
+type once struct{ *redis.Cmd }
+
+func (once) NoRetry() bool { return true }
+
+func newOnce(ctx context.Context, cmd []string) once {
+	args := make([]any, len(cmd))
+	for i, arg := range cmd {
+		args[i] = arg
+	}
+	return once{redis.NewCmd(ctx, args...)}
+}
+
+// sawError asks for a new slot map after an error that an old one explains, at
+// most once a second. By itself the client asks once a minute, and until then
+// keeps dialling a master that died.
+func (b *Backend) sawError(ctx context.Context, err error) {
+	var server redis.Error
+	if errors.As(err, &server) && !redis.IsClusterDownError(err) && !redis.IsReadOnlyError(err) && !isMoved(err) {
+		return
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	now, last := time.Now().UnixNano(), b.reloaded.Load()
+	if now-last >= int64(time.Second) && b.reloaded.CompareAndSwap(last, now) {
+		b.client.ReloadState(context.WithoutCancel(ctx))
+	}
+}
+
+func (b *Backend) maxRedirects() int { return max(b.client.Options().MaxRedirects, 1) }
+
+func fill(n int, err error) []any {
+	replies := make([]any, n)
+	for i := range replies {
+		replies[i] = err
+	}
+	return replies
+}
+
+// await runs f and returns its result, or ctx's error as soon as ctx ends: by
+// default the client looks at neither a deadline nor a cancellation once a
+// command is on its way. f goes on in the background until the client's own
+// time-out.
+func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	if ctx.Done() == nil {
+		return f()
+	}
+	type result struct {
+		v   T
+		err error
+	}
+	if err := ctx.Err(); err != nil {
+		var none T
+		return none, fmt.Errorf("goredis: nothing was sent: %w", err)
+	}
+	done := make(chan result, 1)
+	go func() {
+		v, err := f()
+		done <- result{v, err}
+	}()
+	select {
+	case r := <-done:
+		return r.v, r.err
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("goredis: gave up waiting for the reply: %w", ctx.Err())
+	}
+}

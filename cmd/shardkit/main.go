@@ -1,0 +1,91 @@
+// Command shardkit is the one binary for people who operate sharded Redis.
+// `shardkit --help` lists what it does.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"github.com/redis/go-redis/v9"
+)
+
+type cli struct {
+	Demo demoCmd `cmd:"" help:"Watch a replicated set at work on a real 3-master Redis Cluster, in under a minute."`
+	Slot slotCmd `cmd:"" help:"Tell which slot each key is in, and the tag that names that slot."`
+	Up   upCmd   `cmd:"" help:"Run throwaway servers until Ctrl-C."`
+}
+
+// Exit codes, as documented in --help.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+const description = `Tools for people who run sharded Redis.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage.`
+
+// console is where a command writes. Plain means that out is not a terminal.
+type console struct {
+	in       io.Reader
+	out, err io.Writer
+	plain    bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	code := run(ctx, os.Args[1:], console{os.Stdin, os.Stdout, os.Stderr, !isTerminal(os.Stdout)})
+	stop()
+	os.Exit(code)
+}
+
+// run is main without the process around it.
+func run(ctx context.Context, args []string, con console) int {
+	redis.SetLogger(silent{})
+	exit := -1
+	parser, err := kong.New(&cli{},
+		kong.Name("shardkit"), kong.Description(description),
+		kong.Writers(con.out, con.err), kong.Exit(func(code int) { exit = code }),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
+	if err != nil {
+		fmt.Fprintln(con.err, "shardkit:", err)
+		return exitFailed
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	command, err := parser.Parse(args)
+	switch {
+	case exit >= 0: // --help was printed
+		return exit
+	case err != nil:
+		fmt.Fprintf(con.err, "shardkit: %s (see shardkit --help)\n", oneLine(err))
+		return exitUsage
+	}
+	if err := command.Run(); err != nil {
+		fmt.Fprintln(con.err, "shardkit:", oneLine(err))
+		return exitFailed
+	}
+	return exitOK
+}
+
+// oneLine keeps an error to one line, whatever a server or library put in it.
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// silent drops the client library's own log: what matters reaches the user as
+// the command's error.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}

@@ -1,0 +1,3 @@
+module github.com/shardkit/shardkit/integration
+
+go 1.26

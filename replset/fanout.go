@@ -1,0 +1,175 @@
+package replset
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/shardkit/shardkit/slotmap"
+)
+
+// fanout takes one change to many slots, each node's by its own goroutine, in
+// steps short enough not to hold up the node's other clients.
+type fanout struct {
+	set      *Set
+	rung     rung
+	c        *change
+	pending  []uint16
+	progress *Progress
+
+	mu     sync.Mutex
+	failed map[uint16]error
+	behind []uint16
+	newest int64 // greatest number seen above c's
+	retry  []uint16
+}
+
+func newFanout(s *Set, r rung, c *change, slots []uint16) *fanout {
+	return &fanout{
+		set: s, rung: r, c: c, pending: slots,
+		progress: &Progress{Op: c.op, Done: slotmap.Slots - len(slots), Total: slotmap.Slots},
+		failed:   map[uint16]error{},
+	}
+}
+
+// run passes over the slots until each one is done, has failed for good, or
+// patience is over.
+func (f *fanout) run(ctx context.Context) {
+	deadline := time.Now().Add(f.set.opts.Patience)
+	for wait := backoff(0); ; wait++ {
+		f.pass(ctx)
+		if len(f.retry) == 0 || time.Now().After(deadline) || !wait.sleep(ctx) {
+			return
+		}
+		f.pending, f.retry = f.retry, nil
+	}
+}
+
+// pass tries each pending slot once.
+func (f *fanout) pass(ctx context.Context) {
+	topo, err := f.set.topologyOf(ctx, f.pending)
+	if err != nil {
+		for _, slot := range f.pending {
+			f.outcome(slot, err)
+		}
+		return
+	}
+	for _, slot := range topo.orphan {
+		f.outcome(slot, ErrNoOwner)
+	}
+	var wg sync.WaitGroup
+	for _, slots := range topo.nodes {
+		wg.Go(func() { f.node(ctx, slots) })
+	}
+	wg.Wait()
+}
+
+func (f *fanout) node(ctx context.Context, slots []uint16) {
+	size := newPace()
+	for len(slots) > 0 {
+		n := min(size.slots, len(slots))
+		if ctx.Err() != nil {
+			for _, slot := range slots {
+				f.outcome(slot, ctx.Err())
+			}
+			return
+		}
+		start := time.Now()
+		outcomes := f.rung.step(ctx, f.c, slots[:n])
+		size.took(time.Since(start))
+		for i, err := range outcomes {
+			f.outcome(slots[i], err)
+		}
+		slots = slots[n:]
+		f.report()
+	}
+}
+
+// outcome records what became of one slot.
+func (f *fanout) outcome(slot uint16, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var newer newerError
+	switch {
+	case err == nil:
+		f.done(slot)
+	case errors.Is(err, errBehind):
+		f.behind = append(f.behind, slot)
+	case errors.As(err, &newer):
+		f.newest = max(f.newest, int64(newer))
+		f.done(slot)
+	default:
+		f.failed[slot] = err
+		if transient(err) || errors.Is(err, ErrNoOwner) {
+			f.retry = append(f.retry, slot)
+		}
+	}
+}
+
+func (f *fanout) done(slot uint16) {
+	delete(f.failed, slot)
+	f.progress.Done++
+}
+
+func (f *fanout) fail(slot uint16, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failed[slot] = err
+}
+
+// merge takes over the outcome of a second fanout for some of the slots.
+func (f *fanout) merge(again *fanout) {
+	if f.failed == nil {
+		f.failed = map[uint16]error{}
+	}
+	for slot, err := range again.failed {
+		f.failed[slot] = err
+	}
+	f.newest = max(f.newest, again.newest)
+}
+
+func (f *fanout) report() {
+	if f.set.opts.Progress == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.progress.Failed = len(f.failed)
+	f.set.opts.Progress(*f.progress)
+}
+
+// err is the write's result.
+func (f *fanout) err() error {
+	if len(f.failed) == 0 {
+		return nil
+	}
+	e := &WriteError{Op: f.c.op, Number: f.c.number, Written: slotmap.Slots - len(f.failed)}
+	for slot, err := range f.failed {
+		e.Failed = append(e.Failed, &SlotError{Slot: slot, Op: f.c.op, Err: explain(err)})
+	}
+	slices.SortFunc(e.Failed, func(a, b *SlotError) int { return int(a.Slot) - int(b.Slot) })
+	return e
+}
+
+// pace sizes steps by the measured reply time, so that a node serves its other
+// clients between two of them.
+type pace struct {
+	slots int
+}
+
+const (
+	stepTarget = time.Millisecond
+	stepFirst  = 16
+	stepMost   = 512
+)
+
+func newPace() *pace { return &pace{slots: stepFirst} }
+
+// took adjusts the size after a step: at most doubled, at most halved, so that
+// one scheduling hiccup does not decide.
+func (p *pace) took(d time.Duration) {
+	next := int(float64(p.slots) * float64(stepTarget) / float64(max(d, 1)))
+	p.slots = min(max(next, p.slots/2, 1), p.slots*2, stepMost)
+}

@@ -1,0 +1,138 @@
+package replset
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// scriptRung writes by apply.lua, one call a replica with its keys declared, so
+// the calls follow MOVED and ASK like any command.
+type scriptRung struct{ set *Set }
+
+func (r scriptRung) end(context.Context) {}
+
+// home takes the number by compare-and-set: read what stands there, then write
+// if it still does. An attempt that lands late finds another number and does
+// nothing.
+func (r scriptRung) home(ctx context.Context, c *change) error {
+	s := r.set
+	replica := s.replicaKey(s.home)
+	return s.patiently(ctx, s.opts.Patience, func() error {
+		v, err := s.backend.Do(ctx, replica, []string{"GET", replica + stampSuffix})
+		if err != nil {
+			v = err // WRONGTYPE is told by readStamp
+		}
+		before, err := readStamp(replica+stampSuffix, v)
+		if err != nil && !s.adopts(err) {
+			return err
+		}
+		c.number, c.base = 0, before.number
+		v, err = s.eval(ctx, replica, applyScript, s.applyKeys(s.home, false), s.applyArgs(c, false))
+		if err != nil && code(err) == "TRYAGAIN" {
+			v, err = s.eval(ctx, replica, applyScript, s.applyKeys(s.home, true), s.applyArgs(c, true))
+		}
+		if err != nil {
+			return err
+		}
+		after, err := parseOutcome(v)
+		if err != nil {
+			return err
+		}
+		c.number, c.count, c.digest = after.number, after.count, after.digest
+		return nil
+	})
+}
+
+func (r scriptRung) step(ctx context.Context, c *change, slots []uint16) []error {
+	outcomes := make([]error, len(slots))
+	r.call(ctx, c, slots, outcomes, "", script.byHash, false)
+	r.call(ctx, c, slots, outcomes, "NOSCRIPT", script.inFull, false)
+	r.call(ctx, c, slots, outcomes, "TRYAGAIN", script.inFull, true)
+	return outcomes
+}
+
+// call pipelines the script, in one of its forms, for those slots whose outcome
+// so far has the given code.
+func (r scriptRung) call(ctx context.Context, c *change, slots []uint16, outcomes []error,
+	only string, form func(script, []string, []string) []string, moving bool,
+) {
+	s := r.set
+	args := s.applyArgs(c, moving)
+	var todo []int
+	var keys []string
+	var cmds [][]string
+	for i, slot := range slots {
+		if only != "" && (outcomes[i] == nil || code(outcomes[i]) != only) {
+			continue
+		}
+		k := s.applyKeys(slot, moving)
+		todo, keys, cmds = append(todo, i), append(keys, k[0]), append(cmds, form(applyScript, k, args))
+	}
+	if len(todo) == 0 {
+		return
+	}
+	for n, v := range s.backend.Pipeline(ctx, keys, cmds) {
+		_, outcomes[todo[n]] = parseOutcome(v)
+	}
+}
+
+func (s *Set) applyKeys(slot uint16, moving bool) []string {
+	replica := s.replicaKey(slot)
+	if moving {
+		return []string{replica, replica + stampSuffix}
+	}
+	return []string{replica, replica + stampSuffix, replica + absentSuffix}
+}
+
+func (s *Set) applyArgs(c *change, moving bool) []string {
+	args := make([]string, 0, 10+len(c.add)+len(c.remove))
+	number, count, digest := "", "", ""
+	if c.number != 0 {
+		number = strconv.FormatInt(c.number, 10)
+	}
+	if c.number != 0 || c.kind != delta {
+		count, digest = strconv.Itoa(c.count), fmt.Sprintf("%012x", c.digest)
+	}
+	args = append(args, [...]string{"replace", "delta", "clear"}[c.kind], number,
+		strconv.FormatInt(c.base, 10), strconv.FormatInt(c.floor, 10), count, digest,
+		bit(s.opts.Adopt), bit(moving), clearedLife, strconv.Itoa(len(c.add)))
+	return append(append(args, c.add...), c.remove...)
+}
+
+func bit(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+// parseOutcome reads apply.lua's reply.
+func parseOutcome(v any) (stamp, error) {
+	text, ok := v.(string)
+	if !ok {
+		return stamp{}, unexpected(v)
+	}
+	what, rest, _ := strings.Cut(text, " ")
+	st, isStamp := parseStamp(rest)
+	switch {
+	case what == "ok" && isStamp:
+		return st, nil
+	case what == "newer" && isStamp:
+		return st, newerError(st.number)
+	case what == "foreign":
+		return st, &ForeignKeyError{Key: rest}
+	}
+	switch what {
+	case "behind":
+		return st, errBehind
+	case "contended":
+		return st, ErrContended
+	case "missing":
+		return st, fmt.Errorf("%w: publish the set first", ErrReplicaMissing)
+	case "drifted":
+		return st, fmt.Errorf("%w: publish again, or reconcile", ErrReplicaDrifted)
+	}
+	return st, fmt.Errorf("%w: %q", errUnexpected, text)
+}

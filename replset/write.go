@@ -1,0 +1,251 @@
+package replset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/shardkit/shardkit/slotmap"
+)
+
+// Publish makes members the whole content of every replica; duplicates count
+// once, and no member at all is a published empty set. Each replica changes in
+// one step, so a reader sees the old set or the new one.
+//
+// A *WriteError names the slots that were not reached. Any other error comes
+// from the home slot, before the other slots were written. Publishing again is
+// always right.
+func (s *Set) Publish(ctx context.Context, members []string) error {
+	members = unique(members)
+	return s.write(ctx, change{op: "publish", kind: replace, add: members, count: len(members), digest: digestOf(members)})
+}
+
+// Add adds members to every replica. The set must have been published
+// (ErrReplicaMissing): adding to a set that was lost would make a partial set
+// look like the whole. Slots that missed an earlier write are brought up to
+// date on the way.
+func (s *Set) Add(ctx context.Context, members ...string) error {
+	return s.write(ctx, change{op: "add", kind: delta, add: unique(members)})
+}
+
+// Remove removes members from every replica, as Add adds them.
+func (s *Set) Remove(ctx context.Context, members ...string) error {
+	return s.write(ctx, change{op: "remove", kind: delta, remove: unique(members)})
+}
+
+// Delta is a change to a set.
+type Delta struct {
+	Add    []string
+	Remove []string
+}
+
+// Apply adds and removes in one step per replica. A member in both lists is an
+// error.
+func (s *Set) Apply(ctx context.Context, d Delta) error {
+	c := change{op: "apply", kind: delta, add: unique(d.Add), remove: unique(d.Remove)}
+	for _, m := range c.remove {
+		if slices.Contains(c.add, m) {
+			return fmt.Errorf("replset: apply: member %q is both added and removed: decide which", m)
+		}
+	}
+	return s.write(ctx, c)
+}
+
+// Clear deletes every replica: reads answer ErrReplicaMissing until the next
+// Publish. The write's number stays in each slot for an hour, so that a write
+// that began before it and lands late is still refused.
+func (s *Set) Clear(ctx context.Context) error {
+	return s.write(ctx, change{op: "clear", kind: clearing, count: cleared})
+}
+
+type kind int
+
+const (
+	replace kind = iota
+	delta
+	clearing
+)
+
+// clearedLife is how long a cleared set's stamps stay, ms.
+const clearedLife = "3600000"
+
+// change is one write as each replica gets it. Number, base, count and digest
+// are filled in by the home slot.
+type change struct {
+	op          string
+	kind        kind
+	add, remove []string // a replacement's whole content is in add
+
+	number int64 // place in the set's order
+	base   int64 // number that a delta builds on
+	floor  int64 // the number must be greater
+	count  int   // members after the change, or cleared
+	digest uint64
+}
+
+// stamp is what a replica's stamp says after the change.
+func (c *change) stamp() stamp { return stamp{c.number, c.count, c.digest} }
+
+// A rung is one way to write. It serves one write at a time.
+type rung interface {
+	// home applies c at the home slot, where it gets its number: the greatest
+	// yet, so whatever lands after it from an earlier write is refused.
+	home(ctx context.Context, c *change) error
+
+	// step applies c to the replicas in slots, all of one node, and returns an
+	// outcome for each: nil (the slot holds c, or something newer), errBehind,
+	// newerError, or what went wrong.
+	step(ctx context.Context, c *change, slots []uint16) []error
+
+	// end releases what home took.
+	end(ctx context.Context)
+}
+
+// errBehind: the replica is not at the number that the delta builds on.
+var errBehind = errors.New("the replica missed an earlier write")
+
+// newerError: the replica holds a newer write, of this number.
+type newerError int64
+
+func (e newerError) Error() string {
+	return fmt.Sprintf("the replica holds the newer write %d", int64(e))
+}
+
+// write takes c through the home slot to all the others.
+func (s *Set) write(ctx context.Context, c change) error {
+	if c.kind == delta && len(c.add)+len(c.remove) == 0 {
+		return nil
+	}
+	r := s.rung()
+	err := r.home(ctx, &c)
+	if err != nil && scriptsRefused(err) {
+		s.noEval.set()
+		r = s.rung()
+		err = r.home(ctx, &c)
+	}
+	defer func() { r.end(context.WithoutCancel(ctx)) }()
+	if err != nil {
+		return slotError(c.op, s.replicaKey(s.home), err)
+	}
+
+	f := newFanout(s, r, &c, s.otherSlots())
+	f.run(ctx)
+	if len(f.behind) > 0 {
+		s.catchUp(ctx, r, f)
+	}
+	if f.newest > c.number {
+		s.overtake(ctx, r, f)
+	}
+	return f.err()
+}
+
+func (s *Set) rung() rung {
+	if s.noEval.isSet() {
+		return &txRung{set: s}
+	}
+	return scriptRung{s}
+}
+
+// otherSlots are all slots but the home slot.
+func (s *Set) otherSlots() []uint16 {
+	slots := make([]uint16, 0, slotmap.Slots-1)
+	for slot := range uint16(slotmap.Slots) {
+		if slot != s.home {
+			slots = append(slots, slot)
+		}
+	}
+	return slots
+}
+
+// catchUp copies the home replica, which has seen every write, to the slots
+// that missed one.
+func (s *Set) catchUp(ctx context.Context, r rung, f *fanout) {
+	c, err := s.homeContent(ctx)
+	if err != nil {
+		for _, slot := range f.behind {
+			f.fail(slot, fmt.Errorf("missed an earlier write, and the home slot %d cannot tell what it holds: %w", s.home, err))
+		}
+		return
+	}
+	c.op = f.c.op
+	again := newFanout(s, r, &c, f.behind)
+	again.progress = f.progress
+	again.run(ctx)
+	f.merge(again)
+}
+
+// overtake handles a slot whose number is greater than the home slot's: the
+// home slot's master failed over and lost its last writes. What the home
+// replica holds now is what counts; it is written again above that number.
+func (s *Set) overtake(ctx context.Context, r rung, f *fanout) {
+	c, err := s.homeContent(ctx)
+	if err != nil || c.number >= f.newest {
+		return // a racing writer's number: its write replaced ours
+	}
+	c.op, c.floor = f.c.op, f.newest
+	if err := r.home(ctx, &c); err != nil {
+		if !errors.Is(err, ErrContended) { // else a later writer does the same
+			f.fail(s.home, err)
+		}
+		return
+	}
+	again := newFanout(s, r, &c, s.otherSlots())
+	again.run(ctx)
+	f.failed = nil
+	f.merge(again)
+}
+
+// homeContent reads the home replica as a change that makes others equal to it.
+func (s *Set) homeContent(ctx context.Context) (change, error) {
+	replica := s.replicaKey(s.home)
+	var c change
+	err := s.patiently(ctx, s.opts.Patience, func() error {
+		replies, err := s.backend.Tx(ctx, replica, [][]string{{"GET", replica + stampSuffix}, {"SMEMBERS", replica}})
+		if err != nil {
+			return err
+		}
+		if len(replies) != 2 {
+			return unexpected(replies)
+		}
+		st, err := readStamp(replica+stampSuffix, replies[0])
+		if err != nil {
+			return err
+		}
+		members, err := asStrings(replies[1])
+		if err != nil {
+			return err
+		}
+		c = change{kind: replace, add: members, number: st.number, base: st.number, count: st.count, digest: st.digest}
+		switch {
+		case st.number == 0:
+			return ErrReplicaMissing
+		case st.count == cleared:
+			c.kind, c.add = clearing, nil
+		case st.count != len(members) || st.digest != digestOf(members):
+			return ErrReplicaDrifted
+		}
+		return nil
+	})
+	return c, err
+}
+
+// adopts reports whether err is a foreign key that the options allow to be
+// overwritten.
+func (s *Set) adopts(err error) bool {
+	var foreign *ForeignKeyError
+	return s.opts.Adopt && errors.As(err, &foreign)
+}
+
+// unique returns members without duplicates, in their order.
+func unique(members []string) []string {
+	seen := make(map[string]struct{}, len(members))
+	out := make([]string, 0, len(members))
+	for _, m := range members {
+		if _, dup := seen[m]; !dup {
+			seen[m] = struct{}{}
+			out = append(out, m)
+		}
+	}
+	return out
+}
