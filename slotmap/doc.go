@@ -11,9 +11,9 @@
 //
 // A set that must be at hand beside every sharded key is kept once per slot, each copy under a name of its own:
 //
-//	key := "subs:{42}"                     // the sharded key that the caller holds
-//	copy := slotmap.KeyFor("active", key)  // "active:{1234}", in the slot of key
-//	// SINTER subs:{42} active:{1234} is legal: one slot, one node, one round trip.
+//	key := "subs:{1234567890}"                // the sharded key that the caller holds
+//	replica := slotmap.KeyFor("active", key)  // "active:{69234}", the copy in its slot
+//	// SINTER subs:{1234567890} active:{69234} is legal: one slot, one node, one round trip.
 //
 //	if err := slotmap.CheckSameSlot(key, "active"); err != nil {
 //		// the error lists each key with its slot
