@@ -1,0 +1,3 @@
+module github.com/shardkit/shardkit/backends/rueidis
+
+go 1.26

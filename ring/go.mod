@@ -1,0 +1,3 @@
+module github.com/shardkit/shardkit/ring
+
+go 1.25
