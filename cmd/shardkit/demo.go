@@ -229,7 +229,7 @@ func (d *demo) failures(ctx context.Context) error {
 	d.say("\nWhat goes wrong says so.")
 	var cross *slotmap.CrossSlotError
 	if _, err := d.set.Intersect(ctx, d.key, "other:{7}"); errors.As(err, &cross) {
-		d.say("  A key of another slot, before anything is sent:\n    %s", indent(err))
+		d.say("  A key of another slot, before anything is sent:\n%s", wrap(err.Error(), "    "))
 	} else {
 		return fmt.Errorf("demo: a key of another slot should be refused, but: %v", err)
 	}
@@ -237,14 +237,12 @@ func (d *demo) failures(ctx context.Context) error {
 		return err
 	}
 	if _, err := d.set.Without(ctx, d.key); errors.Is(err, replset.ErrReplicaMissing) {
-		d.say("  A replica that someone deleted; never an empty set, so a blocklist fails closed:\n    %s", indent(err))
+		d.say("  A replica that someone deleted; never an empty set, so a blocklist fails closed:\n%s", wrap(err.Error(), "    "))
 	} else {
 		return fmt.Errorf("demo: a missing replica should be an error, but: %v", err)
 	}
 	return nil
 }
-
-func indent(err error) string { return strings.ReplaceAll(err.Error(), "\n", "\n    ") }
 
 // cleanUp leaves no key on a cluster that goes on living.
 func (d *demo) cleanUp() {

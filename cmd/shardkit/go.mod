@@ -9,6 +9,7 @@ require (
 	github.com/shardkit/shardkit/harness v0.0.0
 	github.com/shardkit/shardkit/replset v0.0.0
 	github.com/shardkit/shardkit/slotmap v0.0.0
+	go.uber.org/goleak v1.3.0
 	golang.org/x/term v0.48.0
 )
 

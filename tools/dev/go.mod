@@ -1,6 +1,6 @@
 module github.com/shardkit/shardkit/tools/dev
 
-go 1.26
+go 1.26.0
 
 tool (
 	gotest.tools/gotestsum
