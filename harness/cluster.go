@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -30,12 +31,12 @@ func StartCluster(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	ctx, cancel := withTimeoutUnlessSet(ctx, startTimeout)
 	defer cancel()
-	if addrs := o.addresses("SHARDKIT_CLUSTER"); addrs != nil {
-		if c, err := attachCluster(ctx, o, addrs); c != nil || err != nil {
+	if addrs, from := o.addresses("SHARDKIT_CLUSTER"); addrs != nil {
+		if c, err := attachCluster(ctx, o, addrs, from); c != nil || err != nil {
 			return c, err
 		}
 	}
-	masters := or(o.Masters, defaultNodes)
+	masters := cmp.Or(o.Masters, defaultNodes)
 	c := &Cluster{}
 	plan := func(ports []int) ([]Spec, []string) { return planCluster(o, masters, ports) }
 	wait := func(ctx context.Context, g *Group) error {
@@ -68,10 +69,7 @@ func planCluster(o Options, masters int, ports []int) ([]Spec, []string) {
 		lines[i] = fmt.Sprintf("%s 127.0.0.1:%d@%d %%s%s %s 0 0 %d connected%s\n",
 			ids[i], port, port+busOffset, role, master, m+1, slots)
 	}
-	timeout := o.NodeTimeout
-	if timeout == 0 {
-		timeout = defaultNodeTimeout
-	}
+	timeout := cmp.Or(o.NodeTimeout, defaultNodeTimeout)
 	specs := make([]Spec, len(ports))
 	for i, port := range ports {
 		var conf strings.Builder

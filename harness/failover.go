@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// failoverAttempt is a little longer than servers pursue a failover. On a busy machine one may run out of that time.
+const failoverAttempt = 6 * time.Second
+
 // Failover promotes a replica, and returns when all nodes that were not killed or frozen agree that it owns its master's slots. If the
 // master answers it is a graceful one that loses no write; if not it is a forced one (CLUSTER FAILOVER FORCE).
 //
@@ -37,11 +40,19 @@ func (c *Cluster) Failover(ctx context.Context, replica *Node) error {
 	if !master.Alive(ctx) {
 		command, what = append(command, "FORCE"), "forced failover"
 	}
-	if _, err := replica.Do(ctx, command...); err != nil {
-		return err
-	}
-	if err := c.waitOwner(ctx, replica, slots); err != nil {
-		return fmt.Errorf("harness: %s of %v: %w", what, replica, err)
+	for {
+		if _, err := replica.Do(ctx, command...); err != nil {
+			return err
+		}
+		attempt, cancel := context.WithTimeout(ctx, failoverAttempt)
+		err := c.waitOwner(attempt, replica, slots)
+		cancel()
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("harness: %s of %v: %w", what, replica, err)
+		}
 	}
 	c.timeline.since(start, replica.name, what+", was a replica of "+master.name)
 	return nil

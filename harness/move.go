@@ -37,9 +37,12 @@ type Move struct {
 	to   *Node
 	from map[*Node][]int // slots by the owner they leave
 
-	mu    sync.Mutex
-	ended bool
+	mu     sync.Mutex
+	handed bool // the target has taken some slot as its own: there is no way back
+	ended  bool
 }
+
+var errMoveEnded = errors.New("harness: the move has ended: begin another")
 
 // BeginMove opens the slots for a move and moves nothing yet, so that a test can look at a slot in that state for as long as it
 // wants.
@@ -96,7 +99,7 @@ func (m *Move) MigrateKeys(ctx context.Context, limit int) (moved int, err error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended {
-		return 0, errors.New("harness: the move has ended")
+		return 0, errMoveEnded
 	}
 	return m.migrate(ctx, limit)
 }
@@ -104,20 +107,25 @@ func (m *Move) MigrateKeys(ctx context.Context, limit int) (moved int, err error
 func (m *Move) migrate(ctx context.Context, limit int) (moved int, err error) {
 	start := time.Now()
 	for owner, slots := range m.from {
-		for {
-			left := 0 // 0 means all
-			if limit > 0 {
-				if left = limit - moved; left == 0 {
-					break
-				}
-			}
-			n, err := owner.migrateSlots(ctx, m.to, slots, left)
-			moved += n
+		for limit == 0 || moved < limit {
+			keys, err := owner.keysIn(ctx, slots)
 			if err != nil {
 				return moved, err
 			}
-			if n == 0 {
+			if len(keys) == 0 {
 				break
+			}
+			for _, batch := range keys {
+				if limit > 0 {
+					batch = batch[:min(len(batch), limit-moved)]
+				}
+				if len(batch) == 0 {
+					break
+				}
+				if err := owner.migrateKeys(ctx, m.to, batch...); err != nil {
+					return moved, err
+				}
+				moved += len(batch)
 			}
 		}
 	}
@@ -131,7 +139,7 @@ func (m *Move) Finish(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended {
-		return errors.New("harness: the move has ended")
+		return errMoveEnded
 	}
 	if len(m.from) == 0 {
 		m.ended = true
@@ -149,6 +157,7 @@ func (m *Move) Finish(ctx context.Context) error {
 	}
 	for owner, slots := range m.from {
 		// The target first: were it to die right after the source gave the slot up, nobody would own it.
+		m.handed = true
 		for _, n := range []*Node{m.to, owner} {
 			if err := n.setSlots(ctx, slots, "NODE", m.to.id); err != nil {
 				return err
@@ -174,22 +183,19 @@ func (m *Move) Finish(ctx context.Context) error {
 func (m *Move) Abort(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.ended {
+	switch {
+	case m.ended:
 		return nil
+	case m.handed:
+		return errors.New("harness: the target has taken slots over, so the move cannot be undone: call Finish again")
 	}
 	start := time.Now()
 	for owner, slots := range m.from {
 		if err := owner.setSlots(ctx, slots, "STABLE"); err != nil {
 			return err
 		}
-		for {
-			n, err := m.to.migrateSlots(ctx, owner, slots, 0)
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				break
-			}
+		if err := m.bringBack(ctx, owner, slots); err != nil {
+			return err
 		}
 		if err := m.to.setSlots(ctx, slots, "STABLE"); err != nil {
 			return err
@@ -198,6 +204,43 @@ func (m *Move) Abort(ctx context.Context) error {
 	m.ended = true
 	m.c.timeline.since(start, m.to.name, "the move here is undone of "+m.what())
 	return nil
+}
+
+func (m *Move) bringBack(ctx context.Context, owner *Node, slots []int) error {
+	for {
+		keys, err := m.to.keysIn(ctx, slots)
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		for _, batch := range keys {
+			err := m.to.migrateKeys(ctx, owner, batch...)
+			if isBusyKey(err) {
+				err = m.bringBackEach(ctx, owner, batch)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// bringBackEach drops those keys that a client has written anew at their owner.
+func (m *Move) bringBackEach(ctx context.Context, owner *Node, keys []string) error {
+	for _, key := range keys {
+		err := m.to.migrateKeys(ctx, owner, key)
+		if isBusyKey(err) {
+			_, err = m.to.Pipeline(ctx, []string{"ASKING"}, []string{"DEL", key})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isBusyKey(err error) bool {
+	var refused ReplyError
+	return errors.As(err, &refused) && strings.Contains(string(refused), "BUSYKEY")
 }
 
 // setSlots sends CLUSTER SETSLOT for each slot.
@@ -223,41 +266,35 @@ const (
 	migrateTimeout = 5 * time.Second // per MIGRATE, for the source to wait for the target
 )
 
-// migrateSlots moves up to limit keys of the slots to another node, or one batch of each slot if limit is 0. 0 moved means
-// that none are left.
-func (n *Node) migrateSlots(ctx context.Context, to *Node, slots []int, limit int) (moved int, err error) {
+// keysIn returns a batch of keys for each slot that has some.
+func (n *Node) keysIn(ctx context.Context, slots []int) ([][]string, error) {
 	list := make([][]string, len(slots))
 	for i, s := range slots {
 		list[i] = []string{"CLUSTER", "GETKEYSINSLOT", strconv.Itoa(s), strconv.Itoa(migrateBatch)}
 	}
 	replies, err := n.Pipeline(ctx, list...)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
+	var batches [][]string
 	for i, r := range replies {
-		if refused, ok := r.(ReplyError); ok {
-			return moved, n.errorf("list the keys of slot %d: %w", slots[i], refused)
+		items, ok := r.([]any)
+		if !ok {
+			return nil, n.errorf("list the keys of slot %d: the reply is %v", slots[i], r)
 		}
-		items, _ := r.([]any)
-		if limit > 0 && len(items) > limit-moved {
-			items = items[:limit-moved]
+		var keys []string
+		for _, item := range items {
+			key, _ := item.(string)
+			keys = append(keys, key)
 		}
-		if len(items) == 0 {
-			continue
+		if len(keys) > 0 {
+			batches = append(batches, keys)
 		}
-		keys := make([]string, len(items))
-		for i, item := range items {
-			keys[i], _ = item.(string)
-		}
-		if err := n.migrateKeys(ctx, to, keys); err != nil {
-			return moved, err
-		}
-		moved += len(keys)
 	}
-	return moved, nil
+	return batches, nil
 }
 
-func (n *Node) migrateKeys(ctx context.Context, to *Node, keys []string) error {
+func (n *Node) migrateKeys(ctx context.Context, to *Node, keys ...string) error {
 	host, port, err := net.SplitHostPort(to.direct)
 	if err != nil {
 		return to.errorf("%w", err)
@@ -266,8 +303,7 @@ func (n *Node) migrateKeys(ctx context.Context, to *Node, keys []string) error {
 	if n.password != "" {
 		args = append(args, "AUTH", n.password)
 	}
-	args = append(append(args, "KEYS"), keys...)
-	_, err = n.Do(ctx, args...)
+	_, err = n.Do(ctx, append(append(args, "KEYS"), keys...)...)
 	return err
 }
 

@@ -1,9 +1,11 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -234,41 +236,40 @@ func (n *Node) LogTail(lines int) string {
 
 // waitAnswer waits until the server answers with its data loaded, and is ours.
 func (n *Node) waitAnswer(ctx context.Context) error {
-	return poll(ctx, func() error {
+	err := poll(ctx, func() error {
 		if n.server != nil {
 			if err := n.server.Exited(); err != nil {
-				return finalError{n.startError(err)}
+				return finalError{err}
 			}
 		}
-		ctx, cancel := context.WithTimeout(ctx, pingTimeout)
-		defer cancel()
-		replies, err := n.Pipeline(ctx, []string{"PING"}, []string{"INFO", "server"})
-		if err != nil {
-			var refused ReplyError
-			if errors.As(err, &refused) {
-				return finalError{err} // a wrong password
-			}
-			return err
-		}
-		if refused, ok := replies[0].(ReplyError); ok {
-			return n.errorf("PING: %w", refused)
-		}
-		info, _ := replies[1].(string)
-		if n.server != nil && n.server.PID() != 0 {
-			if got := infoField(info, "process_id"); got != fmt.Sprint(n.server.PID()) {
-				return n.errorf("another server answers, with process id %q: %w", got, ErrAddrInUse)
-			}
-		}
-		return nil
+		return n.notAnswering(ctx)
 	})
+	if err != nil {
+		return n.errorf("did not start: %w; the end of its log:\n%s", err, cmp.Or(n.LogTail(logLines), "(nothing)"))
+	}
+	return nil
 }
 
-func (n *Node) startError(err error) error {
-	tail := n.LogTail(12)
-	if tail == "" {
-		tail = "(its log is empty)"
+// logLines is how much of a server's log an error shows.
+const logLines = 12
+
+func (n *Node) notAnswering(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	replies, err := exchange(ctx, n.direct, n.password, []string{"PING"}, []string{"INFO", "server"})
+	if err != nil {
+		return err
 	}
-	return n.errorf("did not start: %w; the end of its log:\n%s", err, tail)
+	if refused, ok := replies[0].(ReplyError); ok { // such as LOADING
+		return refused
+	}
+	info, _ := replies[1].(string)
+	if n.server != nil && n.server.PID() != 0 {
+		if got := infoField(info, "process_id"); got != strconv.Itoa(n.server.PID()) {
+			return fmt.Errorf("another server answers, with process id %q: %w", got, ErrAddrInUse)
+		}
+	}
+	return nil
 }
 
 // running reports whether, as far as was done to it, the node should answer.

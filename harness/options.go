@@ -26,8 +26,8 @@ type Options struct {
 	Addrs []string
 
 	// Private asks for servers that nobody else uses: the addresses in the environment are passed over. Set it
-	// in tests that make faults. They are also passed over, and Log told, where they cannot honour the other options
-	// (Server, Args, Persist, NodeTimeout, or more nodes than they have).
+	// in tests that make faults. They are also passed over, and Log told, where they cannot honour the other options:
+	// Server, Args, Persist or NodeTimeout, or more nodes than they are.
 	Private bool
 
 	// Server is the server's binary, or a script that execs it: a path, or a name to be found in PATH. "" means
@@ -61,6 +61,13 @@ const (
 	startTimeout       = 30 * time.Second // where the caller's context has no deadline
 )
 
+// ownOnly names the options that take a server of one's own.
+const ownOnly = "Server, Args, Persist or NodeTimeout"
+
+func (o Options) needsOwn() bool {
+	return o.Server != "" || len(o.Args) > 0 || o.Persist || o.NodeTimeout != 0
+}
+
 func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.Masters < 0 || o.Masters > 1000:
@@ -71,8 +78,10 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("harness: Options.Shards is %d, want 0 to 1000", o.Shards)
 	case o.NodeTimeout != 0 && o.NodeTimeout < 100*time.Millisecond:
 		return o, fmt.Errorf("harness: Options.NodeTimeout is %v, want at least 100ms", o.NodeTimeout)
-	case o.Private && o.Addrs != nil:
-		return o, errors.New("harness: Options.Private and Options.Addrs contradict each other: leave one out")
+	case o.Addrs != nil && len(o.Addrs) == 0:
+		return o, errors.New("harness: Options.Addrs is empty: name a server, or leave it nil")
+	case o.Addrs != nil && (o.Private || o.needsOwn()):
+		return o, fmt.Errorf("harness: %w: servers named by Options.Addrs cannot honour Private, %s", ErrUnsupported, ownOnly)
 	}
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
@@ -81,11 +90,4 @@ func (o Options) withDefaults() (Options, error) {
 		o.Providers = []Provider{Processes()}
 	}
 	return o, nil
-}
-
-func or(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
 }

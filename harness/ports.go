@@ -19,6 +19,9 @@ const (
 // freePorts returns n ports that are free now, together with their bus ports. They may be taken again before a server listens
 // there: the start is then tried again.
 func freePorts(n int) ([]int, error) {
+	if most := (lastPort - firstPort) / 2; n > most {
+		return nil, fmt.Errorf("harness: %d servers asked for, want at most %d", n, most)
+	}
 	var held []net.Listener
 	defer func() {
 		for _, l := range held {

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -34,7 +35,7 @@ func (c *Cluster) notReady(ctx context.Context) error {
 	for _, n := range c.nodes {
 		if n.server != nil && n.running() {
 			if err := n.server.Exited(); err != nil {
-				return finalError{n.errorf("ended by itself: %w; the end of its log:\n%s", err, n.LogTail(12))}
+				return finalError{n.errorf("ended by itself: %w; the end of its log:\n%s", err, n.LogTail(logLines))}
 			}
 		}
 	}
@@ -43,7 +44,7 @@ func (c *Cluster) notReady(ctx context.Context) error {
 		return err
 	}
 	if len(views) == 0 {
-		return finalError{fmt.Errorf("every node is killed or frozen")}
+		return finalError{errors.New("every node is killed or frozen")}
 	}
 	for _, v := range views {
 		switch {

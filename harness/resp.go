@@ -3,7 +3,6 @@ package harness
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -133,35 +132,3 @@ func readReply(r *bufio.Reader) (any, error) {
 	}
 	return nil, fmt.Errorf("not a RESP2 reply: %.80q", line)
 }
-
-func withTimeoutUnlessSet(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if _, set := ctx.Deadline(); set {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, d)
-}
-
-// poll calls done every 10 ms until it returns nil. If ctx ends first, the error is done's last one, which says what was still
-// missing, and wraps ctx's.
-func poll(ctx context.Context, done func() error) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := done()
-		var final finalError
-		switch {
-		case err == nil:
-			return nil
-		case errors.As(err, &final):
-			return final.error
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ctx.Err(), err)
-		case <-tick.C:
-		}
-	}
-}
-
-// A finalError ends a poll at once: waiting longer cannot help.
-type finalError struct{ error }

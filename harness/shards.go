@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 )
@@ -21,12 +22,12 @@ func StartShards(ctx context.Context, o Options) (*Shards, error) {
 	}
 	ctx, cancel := withTimeoutUnlessSet(ctx, startTimeout)
 	defer cancel()
-	if addrs := o.addresses("SHARDKIT_SHARDS"); addrs != nil {
-		if g, err := attachShards(ctx, o, addrs); g != nil || err != nil {
-			return &Shards{g}, err
+	if addrs, from := o.addresses("SHARDKIT_SHARDS"); addrs != nil {
+		if s, err := attachShards(ctx, o, addrs, from); s != nil || err != nil {
+			return s, err
 		}
 	}
-	count := or(o.Shards, defaultNodes)
+	count := cmp.Or(o.Shards, defaultNodes)
 	plan := func(ports []int) ([]Spec, []string) {
 		specs := make([]Spec, count)
 		for i, port := range ports {

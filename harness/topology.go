@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,8 +33,7 @@ func parseMembers(text string) ([]member, error) {
 		if len(f) < 8 {
 			return nil, fmt.Errorf("harness: CLUSTER NODES: a line of %d fields, want 8 or more: %q", len(f), line)
 		}
-		addr, _, _ := strings.Cut(f[1], "@")
-		m := member{id: f[0], addr: addr, flags: strings.Split(f[2], ",")}
+		m := member{id: f[0], addr: memberAddr(f[1]), flags: strings.Split(f[2], ",")}
 		if f[3] != "-" {
 			m.master = f[3]
 		}
@@ -59,6 +59,16 @@ func parseMembers(text string) ([]member, error) {
 		members = append(members, m)
 	}
 	return members, nil
+}
+
+// memberAddr turns host:port@bus,hostname into the form that net.Dial takes; servers put no brackets around IPv6 hosts.
+func memberAddr(field string) string {
+	addr, _, _ := strings.Cut(field, "@")
+	colon := strings.LastIndexByte(addr, ':')
+	if colon < 0 || !strings.Contains(addr[:colon], ":") {
+		return addr
+	}
+	return net.JoinHostPort(addr[:colon], addr[colon+1:])
 }
 
 // A view is the cluster as one node sees it.
@@ -123,8 +133,8 @@ func (n *Node) view(ctx context.Context) (*view, error) {
 	}, nil
 }
 
-// views asks every node that was not killed or frozen by the harness, all at once. The error holds those that failed; views
-// that did come are returned beside it only if there are any.
+// allViews asks every node that was not killed or frozen by the harness, all at once. It returns the views that came, and an
+// error for those that did not.
 func (c *Cluster) allViews(ctx context.Context) ([]*view, error) {
 	views := make([]*view, len(c.nodes))
 	errs := make([]error, len(c.nodes))
