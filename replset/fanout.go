@@ -60,14 +60,21 @@ func (f *fanout) pass(ctx context.Context) {
 		f.outcome(slot, ErrNoOwner)
 	}
 	var wg sync.WaitGroup
-	for _, slots := range topo.nodes {
-		wg.Go(func() { f.node(ctx, slots) })
+	for addr, slots := range topo.nodes {
+		wg.Go(func() { f.node(ctx, addr, slots) })
 	}
 	wg.Wait()
 }
 
-func (f *fanout) node(ctx context.Context, slots []uint16) {
-	size := newPace()
+// node takes the change to one node's slots.
+func (f *fanout) node(ctx context.Context, addr string, slots []uint16) {
+	steps := f.rung.node(f.c, addr)
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		steps.end(ctx)
+	}()
+	size := newPace(f.c.weight())
 	for len(slots) > 0 {
 		n := min(size.slots, len(slots))
 		if ctx.Err() != nil {
@@ -77,7 +84,7 @@ func (f *fanout) node(ctx context.Context, slots []uint16) {
 			return
 		}
 		start := time.Now()
-		outcomes := f.rung.step(ctx, f.c, slots[:n])
+		outcomes := steps.step(ctx, slots[:n])
 		size.took(time.Since(start))
 		for i, err := range outcomes {
 			f.outcome(slots[i], err)
@@ -165,7 +172,11 @@ const (
 	stepMost   = 512
 )
 
-func newPace() *pace { return &pace{slots: stepFirst} }
+// newPace starts with few replicas where one alone is long: a member takes the
+// server about 0.1 us.
+func newPace(members int) *pace {
+	return &pace{slots: min(max(1, 10_000/max(members, 1)), stepFirst)}
+}
 
 // took adjusts the size after a step: at most doubled, at most halved, so that
 // one scheduling hiccup does not decide.

@@ -7,9 +7,12 @@ import (
 	"strings"
 )
 
-// scriptRung writes by apply.lua, one call a replica with its keys declared, so
-// the calls follow MOVED and ASK like any command.
+// scriptRung writes by scripts.
 type scriptRung struct{ set *Set }
+
+func (r scriptRung) node(c *change, addr string) stepper {
+	return &nodeSteps{keySteps: keySteps{r.set, c}, node: r.set.nodeAt(addr)}
+}
 
 func (r scriptRung) end(context.Context) {}
 
@@ -45,21 +48,30 @@ func (r scriptRung) home(ctx context.Context, c *change) error {
 	})
 }
 
-func (r scriptRung) step(ctx context.Context, c *change, slots []uint16) []error {
+// keySteps writes one replica a call, with its keys declared, so the calls
+// follow MOVED and ASK like any command.
+type keySteps struct {
+	set *Set
+	c   *change
+}
+
+func (k keySteps) end(context.Context) {}
+
+func (k keySteps) step(ctx context.Context, slots []uint16) []error {
 	outcomes := make([]error, len(slots))
-	r.call(ctx, c, slots, outcomes, "", script.byHash, false)
-	r.call(ctx, c, slots, outcomes, "NOSCRIPT", script.inFull, false)
-	r.call(ctx, c, slots, outcomes, "TRYAGAIN", script.inFull, true)
+	k.pipeline(ctx, slots, outcomes, "", script.byHash, false)
+	k.pipeline(ctx, slots, outcomes, "NOSCRIPT", script.inFull, false)
+	k.pipeline(ctx, slots, outcomes, "TRYAGAIN", script.inFull, true)
 	return outcomes
 }
 
-// call pipelines the script, in one of its forms, for those slots whose outcome
+// pipeline sends the script, in one of its forms, for those slots whose outcome
 // so far has the given code.
-func (r scriptRung) call(ctx context.Context, c *change, slots []uint16, outcomes []error,
+func (k keySteps) pipeline(ctx context.Context, slots []uint16, outcomes []error,
 	only string, form func(script, []string, []string) []string, moving bool,
 ) {
-	s := r.set
-	args := s.applyArgs(c, moving)
+	s := k.set
+	args := s.applyArgs(k.c, moving)
 	var todo []int
 	var keys []string
 	var cmds [][]string
@@ -67,8 +79,8 @@ func (r scriptRung) call(ctx context.Context, c *change, slots []uint16, outcome
 		if only != "" && (outcomes[i] == nil || code(outcomes[i]) != only) {
 			continue
 		}
-		k := s.applyKeys(slot, moving)
-		todo, keys, cmds = append(todo, i), append(keys, k[0]), append(cmds, form(applyScript, k, args))
+		declared := s.applyKeys(slot, moving)
+		todo, keys, cmds = append(todo, i), append(keys, declared[0]), append(cmds, form(applyScript, declared, args))
 	}
 	if len(todo) == 0 {
 		return

@@ -89,8 +89,18 @@ func effect(c *change, members []string, held stamp, isMember any) (count int, d
 	return count, digest & digestMask, nil
 }
 
-func (r *txRung) step(ctx context.Context, c *change, slots []uint16) []error {
-	s := r.set
+func (r *txRung) node(c *change, _ string) stepper { return txSteps{r, c} }
+
+// txSteps takes one change to one node's slots.
+type txSteps struct {
+	*txRung
+	c *change
+}
+
+func (t txSteps) end(context.Context) {} // the lease is the whole write's
+
+func (t txSteps) step(ctx context.Context, slots []uint16) []error {
+	r, c, s := t.txRung, t.c, t.set
 	outcomes := make([]error, len(slots))
 	if err := r.hold(ctx); err != nil {
 		for i := range outcomes {

@@ -2,6 +2,7 @@ package replset
 
 import (
 	"errors"
+	"sync"
 
 	"github.com/shardkit/shardkit/slotmap"
 )
@@ -13,8 +14,9 @@ type Set struct {
 	backend Backend
 	name    string
 	opts    Options
-	home    uint16 // the slot whose replica orders the writes
-	noEval  flag   // the servers refuse scripts
+	home    uint16   // the slot whose replica orders the writes
+	noEval  flag     // the servers refuse scripts
+	nodes   sync.Map // address -> *node
 }
 
 // New returns the set of that name. It does no I/O. The name becomes the prefix
@@ -46,6 +48,7 @@ const (
 	absentSuffix = ":absent" // never written
 	leaseSuffix  = ":lease"
 	tmpSuffix    = ":tmp:"
+	sourceSuffix = ":source:"
 )
 
 // replicaKey is the key of the replica in slot.

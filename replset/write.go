@@ -87,20 +87,8 @@ type change struct {
 // stamp is what a replica's stamp says after the change.
 func (c *change) stamp() stamp { return stamp{c.number, c.count, c.digest} }
 
-// A rung is one way to write. It serves one write at a time.
-type rung interface {
-	// home applies c at the home slot, where it gets its number: the greatest
-	// yet, so whatever lands after it from an earlier write is refused.
-	home(ctx context.Context, c *change) error
-
-	// step applies c to the replicas in slots, all of one node, and returns an
-	// outcome for each: nil (the slot holds c, or something newer), errBehind,
-	// newerError, or what went wrong.
-	step(ctx context.Context, c *change, slots []uint16) []error
-
-	// end releases what home took.
-	end(ctx context.Context)
-}
+// weight is how many members each replica is written with.
+func (c *change) weight() int { return len(c.add) + len(c.remove) }
 
 // errBehind: the replica is not at the number that the delta builds on.
 var errBehind = errors.New("the replica missed an earlier write")
@@ -138,13 +126,6 @@ func (s *Set) write(ctx context.Context, c change) error {
 		s.overtake(ctx, r, f)
 	}
 	return f.err()
-}
-
-func (s *Set) rung() rung {
-	if s.noEval.isSet() {
-		return &txRung{set: s}
-	}
-	return scriptRung{s}
 }
 
 // otherSlots are all slots but the home slot.

@@ -3,8 +3,9 @@
 // process, and refuses keys of several slots with CROSSSLOT as Redis Cluster
 // does. It runs no scripts, so a Set over it writes by transactions.
 //
-// It is not a Redis: one node, no persistence, only the commands that a
-// replicated set sends and those that fill a set (SADD, SREM, SET, DEL).
+// It is not a Redis: its three masters share one memory and one lock, nothing
+// persists, and it knows only the commands that a replicated set sends and
+// those that fill a set (SADD, SREM, SET, DEL).
 package memory
 
 import (
@@ -44,7 +45,7 @@ func (b *Backend) Do(ctx context.Context, key string, cmd []string) (any, error)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	v := b.run(cmd)
+	v := b.run(key, cmd)
 	if err, failed := v.(error); failed {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (b *Backend) Tx(ctx context.Context, key string, cmds [][]string) ([]any, e
 	defer b.mu.Unlock()
 	replies := make([]any, len(cmds))
 	for i, cmd := range cmds {
-		replies[i] = b.run(cmd)
+		replies[i] = b.run(key, cmd)
 	}
 	return replies, nil
 }
@@ -115,11 +116,14 @@ func lookUp(cmd []string) (command, error) {
 	return c, nil
 }
 
-// run executes one command; b.mu is held.
-func (b *Backend) run(cmd []string) any {
+// run executes one command on the master that owns key's slot; b.mu is held.
+func (b *Backend) run(key string, cmd []string) any {
 	c, err := lookUp(cmd)
 	if err != nil {
 		return err
+	}
+	if c.run == nil {
+		return cluster(key, cmd)
 	}
 	if !slotmap.SameSlot(c.keys(cmd)...) {
 		return errCrossSlot
