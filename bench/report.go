@@ -1,0 +1,102 @@
+package bench
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// SchemaVersion of reports. It goes up when a field changes its meaning or goes away; new fields alone do not raise it.
+const SchemaVersion = 1
+
+// Report is the results of one or more scenarios, as stored in a file.
+type Report struct {
+	Schema  int       `json:"schema"` // SchemaVersion of the writer
+	Date    time.Time `json:"date"`
+	Machine Machine   `json:"machine"`
+	Results []*Result `json:"results"`
+}
+
+// NewReport stamps results with the machine and the date.
+func NewReport(results ...*Result) *Report {
+	return &Report{Schema: SchemaVersion, Date: time.Now().UTC().Round(time.Second), Machine: thisMachine(), Results: results}
+}
+
+// WriteJSON writes the report to a file. A reader sees the old file or the whole new one, and an error leaves the old
+// one as it was. A device or pipe is written to directly.
+func (r *Report) WriteJSON(file string) error {
+	return writeFile(file, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	})
+}
+
+// ReadReport reads what WriteJSON wrote.
+func ReadReport(file string) (*Report, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("bench: cannot read the report: %w", err)
+	}
+	var r Report
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, fmt.Errorf("bench: %s is not a report, was it edited or cut off? %w", file, err)
+	}
+	switch {
+	case r.Schema < 1:
+		return nil, fmt.Errorf("bench: %s is not a report: it has no schema number", file)
+	case r.Schema > SchemaVersion:
+		return nil, fmt.Errorf("bench: %s has schema %d, this program reads up to %d: update it", file, r.Schema, SchemaVersion)
+	}
+	return &r, nil
+}
+
+func writeFile(file string, write func(io.Writer) error) (err error) {
+	defer func() {
+		if err != nil {
+			// The path errors inside name a temporary file that means nothing to the reader.
+			if pathErr := (*os.PathError)(nil); errors.As(err, &pathErr) {
+				err = pathErr.Err
+			}
+			err = fmt.Errorf("bench: cannot write %s: %w: free some space or choose another path", file, err)
+		}
+	}()
+	// Follow a symbolic link, or renaming would replace it.
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	}
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(file, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	err = write(f)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	return err
+}
