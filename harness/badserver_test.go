@@ -32,7 +32,7 @@ func TestBadServer(t *testing.T) {
 		"never answers":      {script(t, "#!/bin/sh\necho waiting\nexec sleep 60\n"), []string{"deadline exceeded", "refused", "waiting"}},
 		"is not a file":      {t.TempDir(), []string{"Options.Server"}},
 		"is missing":         {"/nowhere/redis-server", []string{"Options.Server", "/nowhere/redis-server"}},
-		"knows no such flag": {"", []string{"--no-such-flag", "exit status 1"}},
+		"knows no such flag": {"", []string{"no-such-flag", "exit status 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
@@ -46,7 +46,7 @@ func TestBadServer(t *testing.T) {
 				t.Fatal("it is no error")
 			}
 			for _, want := range append(tc.want, "harness: ") {
-				if !strings.Contains(strings.ReplaceAll(err.Error(), "'", ""), want) {
+				if !strings.Contains(err.Error(), want) {
 					t.Errorf("the error is %q, want %q in it", err, want)
 				}
 			}

@@ -38,12 +38,15 @@ func StartCluster(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	masters := cmp.Or(o.Masters, defaultNodes)
 	c := &Cluster{}
-	plan := func(ports []int) ([]Spec, []string) { return planCluster(o, masters, ports) }
-	wait := func(ctx context.Context, g *Group) error {
-		c.Group = g
-		return c.waitReady(ctx)
+	p := plan{
+		count: masters * (1 + o.Replicas),
+		specs: func(endpoints []endpoint) ([]Spec, []string) { return planCluster(o, masters, endpoints) },
+		wait: func(ctx context.Context, g *Group) error {
+			c.Group = g
+			return c.waitReady(ctx)
+		},
 	}
-	if _, err := startGroup(ctx, o, masters*(1+o.Replicas), plan, wait); err != nil {
+	if _, err := p.start(ctx, o); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -51,10 +54,10 @@ func StartCluster(ctx context.Context, o Options) (*Cluster, error) {
 
 // planCluster writes each node's nodes.conf beforehand. Nodes that know each other from the start are ready in 2.0 to 2.2 s;
 // CLUSTER MEET and redis-cli --cluster create have tails to 8 s.
-func planCluster(o Options, masters int, ports []int) ([]Spec, []string) {
-	ids := make([]string, len(ports))
-	lines := make([]string, len(ports))
-	for i, port := range ports {
+func planCluster(o Options, masters int, endpoints []endpoint) ([]Spec, []string) {
+	ids := make([]string, len(endpoints))
+	lines := make([]string, len(endpoints))
+	for i, e := range endpoints {
 		id := make([]byte, 20)
 		rand.Read(id)
 		ids[i] = hex.EncodeToString(id)
@@ -67,11 +70,11 @@ func planCluster(o Options, masters int, ports []int) ([]Spec, []string) {
 		}
 		// The epoch is distinct per master; a replica carries its master's.
 		lines[i] = fmt.Sprintf("%s 127.0.0.1:%d@%d %%s%s %s 0 0 %d connected%s\n",
-			ids[i], port, port+busOffset, role, master, m+1, slots)
+			ids[i], e.public, e.port+busOffset, role, master, m+1, slots)
 	}
 	timeout := cmp.Or(o.NodeTimeout, defaultNodeTimeout)
-	specs := make([]Spec, len(ports))
-	for i, port := range ports {
+	specs := make([]Spec, len(endpoints))
+	for i, e := range endpoints {
 		var conf strings.Builder
 		for j, line := range lines {
 			myself := ""
@@ -81,15 +84,20 @@ func planCluster(o Options, masters int, ports []int) ([]Spec, []string) {
 			fmt.Fprintf(&conf, line, myself)
 		}
 		fmt.Fprintf(&conf, "vars currentEpoch %d lastVoteEpoch 0\n", masters)
-		flags := append(commonFlags(o, port),
+		flags := append(commonFlags(o, e.port),
 			"--cluster-enabled", "yes",
 			"--cluster-config-file", "nodes.conf",
 			"--cluster-node-timeout", strconv.FormatInt(timeout.Milliseconds(), 10),
 		)
+		if e.public != e.port {
+			flags = append(flags,
+				"--cluster-announce-port", strconv.Itoa(e.public),
+				"--cluster-announce-bus-port", strconv.Itoa(e.port+busOffset))
+		}
 		specs[i] = Spec{
 			Name:    fmt.Sprintf("node-%d", i+1),
-			Port:    port,
-			BusPort: port + busOffset,
+			Port:    e.port,
+			BusPort: e.port + busOffset,
 			Flags:   append(flags, o.Args...),
 			Files:   map[string]string{"nodes.conf": conf.String()},
 		}

@@ -69,7 +69,7 @@ func (g *Group) Close() error {
 				g.timeline.Note(n.name, "had ended by itself: "+err.Error())
 			}
 		}
-		g.closeErr = g.launcher.Close()
+		g.closeErr = g.end()
 		g.timeline.since(start, "", "close")
 		g.timeline.mute()
 	})
@@ -79,55 +79,72 @@ func (g *Group) Close() error {
 // startAttempts bounds how often a start is tried again because another program took one of its ports in between.
 const startAttempts = 5
 
-// startGroup starts servers from the first provider that has some. plan makes the specs, one for each pair of ports, and the
-// ids that go with them; wait returns when the group is ready.
-func startGroup(ctx context.Context, o Options, count int, plan func(ports []int) ([]Spec, []string), wait func(context.Context, *Group) error) (*Group, error) {
+// An endpoint is where a server is to listen, and where its clients are to find it: the same unless there is a proxy.
+type endpoint struct{ port, public int }
+
+// A plan is a group to be started: how many servers, what they are given their endpoints, and when the group is ready.
+type plan struct {
+	count int
+	specs func([]endpoint) (specs []Spec, ids []string)
+	wait  func(context.Context, *Group) error
+}
+
+// start starts servers from the first provider that has some.
+func (p plan) start(ctx context.Context, o Options) (*Group, error) {
 	var none []error
-	for _, p := range o.Providers {
+	for _, provider := range o.Providers {
 		for attempt := 1; ; attempt++ {
-			g, err := launchGroup(ctx, o, p, count, plan, wait)
-			switch {
-			case err == nil:
+			g, err := p.try(ctx, o, provider)
+			if err == nil {
 				return g, nil
-			case errors.Is(err, ErrAddrInUse) && attempt < startAttempts && ctx.Err() == nil:
-				o.Log("harness: a port was taken, starting again on others: %v", err)
-				continue
-			case !errors.Is(err, ErrNoServer):
+			}
+			if errors.Is(err, ErrNoServer) {
+				none = append(none, err)
+				break
+			}
+			if !errors.Is(err, ErrAddrInUse) || attempt == startAttempts || ctx.Err() != nil {
 				return nil, err
 			}
-			none = append(none, err)
-			break
+			o.Log("harness: a port was taken, starting again on others: %v", err)
 		}
 	}
 	return nil, errors.Join(none...)
 }
 
-func launchGroup(ctx context.Context, o Options, p Provider, count int, plan func(ports []int) ([]Spec, []string), wait func(context.Context, *Group) error) (_ *Group, err error) {
-	launcher, err := p.Open(ctx, o)
+func (p plan) try(ctx context.Context, o Options, provider Provider) (_ *Group, err error) {
+	launcher, err := provider.Open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	g := &Group{timeline: newTimeline(o.Log), launcher: launcher}
 	defer func() {
 		if err != nil {
-			launcher.Close()
+			g.end()
 		}
 	}()
-	ports, err := freePorts(count)
+	endpoints, err := freeEndpoints(p.count, o.Proxied)
 	if err != nil {
 		return nil, err
 	}
-	specs, ids := plan(ports)
+	specs, ids := p.specs(endpoints)
+	for i, e := range endpoints {
+		n := &Node{
+			name: specs[i].Name, addr: localhost(e.public), direct: localhost(e.port), id: ids[i],
+			password: o.Password, persist: o.Persist, timeline: g.timeline,
+		}
+		if o.Proxied { // before the servers, as replicas look for their masters at once
+			if n.proxy, err = newProxy(n.addr, n.direct); err != nil {
+				return nil, err
+			}
+		}
+		g.nodes = append(g.nodes, n)
+	}
 	servers, err := launcher.Launch(ctx, specs)
 	if err != nil {
 		return nil, err
 	}
-	for i, s := range servers {
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[i]))
-		g.nodes = append(g.nodes, &Node{
-			name: specs[i].Name, addr: addr, direct: addr, id: ids[i],
-			password: o.Password, persist: o.Persist, timeline: g.timeline, server: s,
-		})
+	for i, n := range g.nodes {
+		n.server = servers[i]
 	}
 	for _, n := range g.nodes {
 		if err := n.waitAnswer(ctx); err != nil {
@@ -138,12 +155,40 @@ func launchGroup(ctx context.Context, o Options, p Provider, count int, plan fun
 		return nil, err
 	}
 	g.provider = launcher.Describe(g.version)
-	if err := wait(ctx, g); err != nil {
+	if err := p.wait(ctx, g); err != nil {
 		return nil, err
 	}
-	g.timeline.since(g.timeline.start, "", fmt.Sprintf("ready: %d nodes, %s", count, g.provider))
+	g.timeline.since(g.timeline.start, "", fmt.Sprintf("ready: %d nodes, %s", p.count, g.provider))
 	return g, nil
 }
+
+// end ends servers and proxies.
+func (g *Group) end() error {
+	for _, n := range g.nodes {
+		if n.proxy != nil {
+			n.proxy.close()
+		}
+	}
+	return g.launcher.Close()
+}
+
+func freeEndpoints(n int, proxied bool) ([]endpoint, error) {
+	want := n
+	if proxied {
+		want = 2 * n
+	}
+	ports, err := freePorts(want)
+	if err != nil {
+		return nil, err
+	}
+	endpoints := make([]endpoint, n)
+	for i := range endpoints {
+		endpoints[i] = endpoint{ports[i], ports[want-n+i]}
+	}
+	return endpoints, nil
+}
+
+func localhost(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // commonFlags are those of every server.
 func commonFlags(o Options, port int) []string {

@@ -20,6 +20,7 @@ type Node struct {
 	persist  bool
 	timeline *Timeline
 	server   Server // nil for a server that runs elsewhere
+	proxy    *proxy // nil without Options.Proxied
 
 	mu    sync.Mutex // held through each fault, so that faults of a node happen one after another
 	saved bool

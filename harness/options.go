@@ -27,7 +27,7 @@ type Options struct {
 
 	// Private asks for servers that nobody else uses: the addresses in the environment are passed over. Set it
 	// in tests that make faults. They are also passed over, and Log told, where they cannot honour the other options:
-	// Server, Args, Persist or NodeTimeout, or more nodes than they are.
+	// Server, Args, Persist, Proxied or NodeTimeout, or more nodes than they are.
 	Private bool
 
 	// Server is the server's binary, or a script that execs it: a path, or a name to be found in PATH. "" means
@@ -43,6 +43,10 @@ type Options struct {
 
 	// Password, if not empty, is asked of clients, replicas and this harness alike (requirepass, masterauth).
 	Password string
+
+	// Proxied puts a TCP proxy of this program between every server and its clients, so that the network can be
+	// cut, stalled and slowed: see Node.Cut. A round trip takes some 30 us longer.
+	Proxied bool
 
 	// NodeTimeout is the cluster's cluster-node-timeout. 0 means 1 s, the least is 100 ms.
 	NodeTimeout time.Duration
@@ -62,10 +66,10 @@ const (
 )
 
 // ownOnly names the options that take a server of one's own.
-const ownOnly = "Server, Args, Persist or NodeTimeout"
+const ownOnly = "Server, Args, Persist, Proxied or NodeTimeout"
 
 func (o Options) needsOwn() bool {
-	return o.Server != "" || len(o.Args) > 0 || o.Persist || o.NodeTimeout != 0
+	return o.Server != "" || len(o.Args) > 0 || o.Persist || o.Proxied || o.NodeTimeout != 0
 }
 
 func (o Options) withDefaults() (Options, error) {

@@ -35,12 +35,12 @@ type Spec struct {
 	// Name is unique in its group, and fit for a file name.
 	Name string
 
-	// Port is where clients on 127.0.0.1 must reach the server, and BusPort where the other nodes of its cluster
-	// must, by the same address. BusPort is 0 for a server outside a cluster.
+	// Port is where 127.0.0.1 must lead to the server, and BusPort where it must lead to its cluster bus, for this
+	// program and for the other nodes alike. BusPort is 0 for a server outside a cluster.
 	Port, BusPort int
 
 	// Flags are the server's, in the form "--port", "7000". They do not say where to listen (--bind) or to
-	// keep data (--dir): that is for the launcher to add, before them.
+	// keep data (--dir): that is for the launcher to add, before them, with whatever else it takes there.
 	Flags []string
 
 	// Files are to be in the data folder before the first start: name to content. The server rewrites them.

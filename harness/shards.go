@@ -28,18 +28,22 @@ func StartShards(ctx context.Context, o Options) (*Shards, error) {
 		}
 	}
 	count := cmp.Or(o.Shards, defaultNodes)
-	plan := func(ports []int) ([]Spec, []string) {
-		specs := make([]Spec, count)
-		for i, port := range ports {
-			specs[i] = Spec{
-				Name:  fmt.Sprintf("shard-%d", i+1),
-				Port:  port,
-				Flags: append(commonFlags(o, port), o.Args...),
+	p := plan{
+		count: count,
+		specs: func(endpoints []endpoint) ([]Spec, []string) {
+			specs := make([]Spec, count)
+			for i, e := range endpoints {
+				specs[i] = Spec{
+					Name:  fmt.Sprintf("shard-%d", i+1),
+					Port:  e.port,
+					Flags: append(commonFlags(o, e.port), o.Args...),
+				}
 			}
-		}
-		return specs, make([]string, count)
+			return specs, make([]string, count)
+		},
+		wait: func(context.Context, *Group) error { return nil },
 	}
-	g, err := startGroup(ctx, o, count, plan, func(context.Context, *Group) error { return nil })
+	g, err := p.start(ctx, o)
 	if err != nil {
 		return nil, err
 	}
