@@ -14,7 +14,7 @@ import (
 // steps short enough not to hold up the node's other clients.
 type fanout struct {
 	set      *Set
-	rung     rung
+	ladder   *ladder
 	c        *change
 	pending  []uint16
 	progress *Progress
@@ -26,9 +26,9 @@ type fanout struct {
 	retry  []uint16
 }
 
-func newFanout(s *Set, r rung, c *change, slots []uint16) *fanout {
+func newFanout(s *Set, l *ladder, c *change, slots []uint16) *fanout {
 	return &fanout{
-		set: s, rung: r, c: c, pending: slots,
+		set: s, ladder: l, c: c, pending: slots,
 		progress: &Progress{Op: c.op, Done: slotmap.Slots - len(slots), Total: slotmap.Slots},
 		failed:   map[uint16]error{},
 	}
@@ -68,7 +68,7 @@ func (f *fanout) pass(ctx context.Context) {
 
 // node takes the change to one node's slots.
 func (f *fanout) node(ctx context.Context, addr string, slots []uint16) {
-	steps := f.rung.node(f.c, addr)
+	steps := f.ladder.node(f.c, addr)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
@@ -109,7 +109,10 @@ func (f *fanout) outcome(slot uint16, err error) {
 		f.done(slot)
 	default:
 		f.failed[slot] = err
-		if transient(err) || errors.Is(err, ErrNoOwner) {
+		if scriptsRefused(err) {
+			f.set.noEval.set()
+			f.retry = append(f.retry, slot)
+		} else if transient(err) || errors.Is(err, ErrNoOwner) {
 			f.retry = append(f.retry, slot)
 		}
 	}

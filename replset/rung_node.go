@@ -109,14 +109,18 @@ func (n *nodeSteps) call(ctx context.Context, slots []uint16) ([]exception, erro
 	case c.count == 0:
 		kind = "empty"
 	}
-	args := make([]string, 0, 10+len(slots))
-	args = append(args, kind, n.set.name, strconv.FormatInt(c.number, 10), strconv.FormatInt(c.base, 10),
-		strconv.Itoa(c.count), c.stamp().String(), bit(n.set.opts.Adopt), extra)
+	usual := ""
+	if c.before.number != 0 {
+		usual = c.before.String()
+	}
+	args := make([]string, 0, 11+c.weight()+len(slots))
+	args = append(args, kind, n.set.name, strconv.FormatInt(c.number, 10), strconv.FormatInt(c.before.number, 10),
+		usual, c.stamp().String(), bit(n.set.opts.Adopt), extra)
 	if c.kind == delta {
-		args = append(args, strconv.Itoa(len(c.add)), strconv.Itoa(len(c.remove)))
+		args = append(args, strconv.Itoa(len(c.add)), strconv.Itoa(len(c.remove)), strconv.Itoa(c.count-c.before.count))
 		args = append(append(args, c.add...), c.remove...)
 	} else {
-		args = append(args, "0", "0")
+		args = append(args, "0", "0", "0")
 	}
 	for _, slot := range slots {
 		args = append(args, slotmap.Tag(slot))
@@ -161,7 +165,7 @@ func (n *nodeSteps) redo(ctx context.Context, slots []uint16, exceptions []excep
 			outcomes[e.slot] = errBehind
 			continue
 		}
-		if n.kind == "restore" && e.what != "redo" && e.what != "foreign" {
+		if n.kind == "restore" && e.what != "redo" {
 			n.node.noRestore.set() // an error of the command itself
 			n.source = ""
 		}

@@ -31,7 +31,7 @@ func (r scriptRung) home(ctx context.Context, c *change) error {
 		if err != nil && !s.adopts(err) {
 			return err
 		}
-		c.number, c.base = 0, before.number
+		c.number, c.before = 0, before
 		v, err = s.eval(ctx, replica, applyScript, s.applyKeys(s.home, false), s.applyArgs(c, false))
 		if err != nil && code(err) == "TRYAGAIN" {
 			v, err = s.eval(ctx, replica, applyScript, s.applyKeys(s.home, true), s.applyArgs(c, true))
@@ -108,7 +108,7 @@ func (s *Set) applyArgs(c *change, moving bool) []string {
 		count, digest = strconv.Itoa(c.count), fmt.Sprintf("%012x", c.digest)
 	}
 	args = append(args, [...]string{"replace", "delta", "clear"}[c.kind], number,
-		strconv.FormatInt(c.base, 10), strconv.FormatInt(c.floor, 10), count, digest,
+		strconv.FormatInt(c.before.number, 10), strconv.FormatInt(c.floor, 10), count, digest,
 		bit(s.opts.Adopt), bit(moving), clearedLife, strconv.Itoa(len(c.add)))
 	return append(append(args, c.add...), c.remove...)
 }

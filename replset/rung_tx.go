@@ -26,9 +26,6 @@ const txAtOnce = 16
 
 func (r *txRung) home(ctx context.Context, c *change) error {
 	s := r.set
-	if r.token == "" {
-		r.token = rand.Text()
-	}
 	replica := s.replicaKey(s.home)
 	return s.patiently(ctx, s.opts.Patience, func() error {
 		if err := r.hold(ctx); err != nil {
@@ -63,7 +60,7 @@ func (r *txRung) home(ctx context.Context, c *change) error {
 				return err
 			}
 		}
-		c.base, c.number, c.count, c.digest = held.number, after.number, after.count, after.digest
+		c.before, c.number, c.count, c.digest = held, after.number, after.count, after.digest
 		return r.apply(ctx, c, replica)
 	})
 }
@@ -88,8 +85,6 @@ func effect(c *change, members []string, held stamp, isMember any) (count int, d
 	}
 	return count, digest & digestMask, nil
 }
-
-func (r *txRung) node(c *change, _ string) stepper { return txSteps{r, c} }
 
 // txSteps takes one change to one node's slots.
 type txSteps struct {
@@ -128,7 +123,7 @@ func (t txSteps) step(ctx context.Context, slots []uint16) []error {
 			outcomes[i] = newerError(held.number)
 		case c.kind == delta && held.number == c.number && size == int64(c.count):
 			// done by an earlier attempt
-		case c.kind == delta && (held.number != c.base || size != int64(held.count)):
+		case c.kind == delta && (held.number != c.before.number || size != int64(held.count)):
 			outcomes[i] = errBehind
 		default:
 			free <- struct{}{}
@@ -153,15 +148,17 @@ func (s *Set) look(replica string, stampReply, sizeReply any) (held stamp, size 
 	}
 	size, err = asInt(sizeReply)
 	if err != nil && code(err) == "WRONGTYPE" {
-		err, size = &ForeignKeyError{Key: replica}, 0
-	} else if err == nil && held.count == cleared && size > 0 {
-		err = &ForeignKeyError{Key: replica}
+		size, err = wrongSize, nil
 	}
-	if err != nil && s.adopts(err) {
-		err = nil
+	// A stamp marks the place as ours, whatever stands there now.
+	if err == nil && held.count == cleared && size != 0 && !s.opts.Adopt {
+		err = &ForeignKeyError{Key: replica}
 	}
 	return held, size, err
 }
+
+// wrongSize stands for the size of a key that is no set; no stamp's count fits.
+const wrongSize = -2
 
 // apply changes one replica and its stamp in one transaction.
 func (r *txRung) apply(ctx context.Context, c *change, replica string) error {
@@ -191,6 +188,9 @@ func (r *txRung) apply(ctx context.Context, c *change, replica string) error {
 // hold takes the lease, or prolongs it. The two commands are not one step: see
 // the type's comment.
 func (r *txRung) hold(ctx context.Context) error {
+	if r.token == "" {
+		r.token = rand.Text()
+	}
 	key, life := r.leaseKey(), fmt.Sprint(leaseLife.Milliseconds())
 	v, err := r.set.backend.Do(ctx, key, []string{"GET", key})
 	if err != nil {
@@ -214,8 +214,6 @@ func (r *txRung) end(ctx context.Context) {
 	if r.token == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
 	key := r.leaseKey()
 	// A lease that cannot be given back ends by itself.
 	if v, err := r.set.backend.Do(ctx, key, []string{"GET", key}); err == nil && v == r.token {

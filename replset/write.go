@@ -70,7 +70,7 @@ const (
 // clearedLife is how long a cleared set's stamps stay, ms.
 const clearedLife = "3600000"
 
-// change is one write as each replica gets it. Number, base, count and digest
+// change is one write as each replica gets it. Number, before, count and digest
 // are filled in by the home slot.
 type change struct {
 	op          string
@@ -78,7 +78,7 @@ type change struct {
 	add, remove []string // a replacement's whole content is in add
 
 	number int64 // place in the set's order
-	base   int64 // number that a delta builds on
+	before stamp // the home replica's stamp before the change, on which a delta builds
 	floor  int64 // the number must be greater
 	count  int   // members after the change, or cleared
 	digest uint64
@@ -105,25 +105,19 @@ func (s *Set) write(ctx context.Context, c change) error {
 	if c.kind == delta && len(c.add)+len(c.remove) == 0 {
 		return nil
 	}
-	r := s.rung()
-	err := r.home(ctx, &c)
-	if err != nil && scriptsRefused(err) {
-		s.noEval.set()
-		r = s.rung()
-		err = r.home(ctx, &c)
-	}
-	defer func() { r.end(context.WithoutCancel(ctx)) }()
-	if err != nil {
+	l := newLadder(s)
+	defer l.end(ctx)
+	if err := l.home(ctx, &c); err != nil {
 		return slotError(c.op, s.replicaKey(s.home), err)
 	}
 
-	f := newFanout(s, r, &c, s.otherSlots())
+	f := newFanout(s, l, &c, s.otherSlots())
 	f.run(ctx)
 	if len(f.behind) > 0 {
-		s.catchUp(ctx, r, f)
+		s.catchUp(ctx, l, f)
 	}
 	if f.newest > c.number {
-		s.overtake(ctx, r, f)
+		s.overtake(ctx, l, f)
 	}
 	return f.err()
 }
@@ -141,7 +135,7 @@ func (s *Set) otherSlots() []uint16 {
 
 // catchUp copies the home replica, which has seen every write, to the slots
 // that missed one.
-func (s *Set) catchUp(ctx context.Context, r rung, f *fanout) {
+func (s *Set) catchUp(ctx context.Context, l *ladder, f *fanout) {
 	c, err := s.homeContent(ctx)
 	if err != nil {
 		for _, slot := range f.behind {
@@ -150,28 +144,42 @@ func (s *Set) catchUp(ctx context.Context, r rung, f *fanout) {
 		return
 	}
 	c.op = f.c.op
-	again := newFanout(s, r, &c, f.behind)
+	again := newFanout(s, l, &c, f.behind)
 	again.progress = f.progress
 	again.run(ctx)
 	f.merge(again)
 }
 
+// resync makes the replicas in slots equal to the home replica.
+func (s *Set) resync(ctx context.Context, op string, slots []uint16) error {
+	c, err := s.homeContent(ctx)
+	if err != nil {
+		return slotError(op, s.replicaKey(s.home), err)
+	}
+	c.op = op
+	l := newLadder(s)
+	defer l.end(ctx)
+	f := newFanout(s, l, &c, slots)
+	f.run(ctx)
+	return f.err()
+}
+
 // overtake handles a slot whose number is greater than the home slot's: the
 // home slot's master failed over and lost its last writes. What the home
 // replica holds now is what counts; it is written again above that number.
-func (s *Set) overtake(ctx context.Context, r rung, f *fanout) {
+func (s *Set) overtake(ctx context.Context, l *ladder, f *fanout) {
 	c, err := s.homeContent(ctx)
 	if err != nil || c.number >= f.newest {
 		return // a racing writer's number: its write replaced ours
 	}
 	c.op, c.floor = f.c.op, f.newest
-	if err := r.home(ctx, &c); err != nil {
+	if err := l.home(ctx, &c); err != nil {
 		if !errors.Is(err, ErrContended) { // else a later writer does the same
 			f.fail(s.home, err)
 		}
 		return
 	}
-	again := newFanout(s, r, &c, s.otherSlots())
+	again := newFanout(s, l, &c, s.otherSlots())
 	again.run(ctx)
 	f.failed = nil
 	f.merge(again)
@@ -197,7 +205,7 @@ func (s *Set) homeContent(ctx context.Context) (change, error) {
 		if err != nil {
 			return err
 		}
-		c = change{kind: replace, add: members, number: st.number, base: st.number, count: st.count, digest: st.digest}
+		c = change{kind: replace, add: members, number: st.number, before: st, count: st.count, digest: st.digest}
 		switch {
 		case st.number == 0:
 			return ErrReplicaMissing

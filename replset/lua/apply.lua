@@ -31,10 +31,9 @@ local function wrongtype(reply)
   return type(reply) == 'table' and reply.err and string.find(reply.err, 'WRONGTYPE', 1, true)
 end
 
-local size = redis.pcall('SCARD', replica)
+local size, other = redis.pcall('SCARD', replica), false
 if wrongtype(size) then
-  if not adopt then return 'foreign ' .. replica end
-  size = 0
+  size, other = 1, true
 elseif type(size) == 'table' then
   return size
 end
@@ -53,13 +52,14 @@ elseif held then
     return 'foreign ' .. stamp
   end
 end
+-- A stamp marks the place as ours, whatever stands there now.
 if c == '-1' and size > 0 and not adopt then return 'foreign ' .. replica end
 
 if home then
   if n ~= base then return 'contended' end
   if kind == 'delta' then
     if c == '-1' or (size == 0 and c ~= '0') then return 'missing' end
-    if tonumber(c) ~= size then return 'drifted' end
+    if other or tonumber(c) ~= size then return 'drifted' end
   end
   local now = redis.call('TIME')
   number = string.format('%.0f', math.max(tonumber(n) + 1, tonumber(floor) + 1, now[1] * 1000000 + now[2]))
@@ -67,8 +67,8 @@ else
   local last, this = tonumber(n), tonumber(number)
   if last > this then return 'newer ' .. held end
   if kind == 'delta' then
-    if last == this and tonumber(count) == size then return 'ok ' .. held end
-    if n ~= base or tonumber(c) ~= size then return 'behind' end
+    if last == this and tonumber(count) == size and not other then return 'ok ' .. held end
+    if n ~= base or tonumber(c) ~= size or other then return 'behind' end
   end
 end
 
@@ -85,7 +85,7 @@ if kind == 'clear' then
   redis.call('SET', stamp, after, 'PX', ARGV[9])
   return 'ok ' .. after
 elseif kind == 'replace' then
-  if moving and added > 0 then
+  if moving and added > 0 and not other then
     local keep, gone = {}, {}
     for i = first, #ARGV do keep[ARGV[i]] = true end
     for _, m in ipairs(redis.call('SMEMBERS', replica)) do

@@ -7,21 +7,22 @@
 --         empty (replace by nothing), delta, clear
 --       2 the set's name
 --       3 number of the write, 4 base: the number that a delta builds on
---       5 count of the set after the write, 6 the stamp to leave
+--       5 the stamp that most replicas will hold, that of the base, or empty: it
+--         saves taking it apart; 6 the stamp to leave
 --       7 adopt: 1 overwrites keys that carry no stamp
 --       8 key of the source; life of a cleared set's stamp, ms
 --       9 how many members a delta adds, 10 how many it removes
---      11.. those members, then the tags of the slots
+--      11 by how much a delta changes the set's size
+--      12.. those members, then the tags of the slots
 --
 -- Returns a flat list {position of the tag, outcome, ...} of the slots that are
--- not done: "newer NUMBER", "behind", "foreign", "redo" (declare the keys and
--- try again: the slot is moving or elsewhere), or an error. {0, "source"}: there
--- is no source, and nothing was done.
+-- not done: "newer NUMBER", "behind", "redo" (ask again with the keys declared:
+-- the slot is moving or elsewhere, or the key looks foreign), or an error.
+-- {0, "source"}: there is no source, and nothing was done.
 
-local kind, name, number, base, count, after = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6]
-local adopt, extra, nadd, nrem = ARGV[7] == '1', ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
-local first = 11 + nadd + nrem
-local this = tonumber(number)
+local kind, name, this, base, usual, after = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
+local adopt, extra, nadd, nrem, grows = ARGV[7] == '1', ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+local first = 12 + nadd + nrem
 local pcall, find, match = redis.pcall, string.find, string.match
 
 local payload, members
@@ -37,49 +38,75 @@ local function fail(reply) return type(reply) == 'table' and reply.err end
 
 -- unpack is limited by Lua's C stack, 8000 values.
 local function each(command, replica, list, from, to)
+  local changed = 0
   for i = from, to, 5000 do
-    local err = fail(pcall(command, replica, unpack(list, i, math.min(i + 4999, to))))
-    if err then return err end
+    local n = pcall(command, replica, unpack(list, i, math.min(i + 4999, to)))
+    if type(n) == 'table' then return 0, n.err end
+    changed = changed + n
   end
+  return changed
 end
 
-local function write(replica, stamp)
-  local err
-  if kind == 'restore' then
-    err = fail(pcall('RESTORE', replica, 0, payload, 'REPLACE'))
-  elseif kind == 'delta' then
-    err = each('SADD', replica, ARGV, 11, 10 + nadd) or each('SREM', replica, ARGV, 11 + nadd, 10 + nadd + nrem)
-  else
-    err = fail(pcall('DEL', replica))
-    if kind == 'members' then err = err or each('SADD', replica, members, 1, #members) end
+local function write(replica)
+  if kind == 'restore' then return fail(pcall('RESTORE', replica, 0, payload, 'REPLACE')) end
+  local err, added, removed
+  if kind == 'delta' then
+    added, err = each('SADD', replica, ARGV, 12, 11 + nadd)
+    if not err then removed, err = each('SREM', replica, ARGV, 12 + nadd, 11 + nadd + nrem) end
+    -- A replica that something else changed answers with other counts; it is
+    -- copied whole then. Its stamp stays, so readers refuse it meanwhile.
+    return err or (added - removed ~= grows and 'behind')
   end
+  err = fail(pcall('DEL', replica))
+  if kind == 'members' and not err then added, err = each('SADD', replica, members, 1, #members) end
+  return err
+end
+
+-- usually changes a replica whose stamp is the usual one, and returns false where
+-- it is not. The new stamp is set to learn the old one, a command less than GET
+-- and SET, and is taken back if the replica could not be changed.
+local function usually(replica, stamp)
+  local held = pcall('SET', stamp, after, 'KEEPTTL', 'GET')
+  if fail(held) then return 'redo' end
+  local err = false
+  if held == usual then err = write(replica) else err = 'other' end
+  if not err then return nil end
+  if held then pcall('SET', stamp, held, 'KEEPTTL') else pcall('DEL', stamp) end
+  return err ~= 'other' and err
+end
+
+-- otherwise takes the stamp apart first.
+local function otherwise(replica, stamp)
+  local held = pcall('GET', stamp)
+  if fail(held) then return 'redo' end
+  if held then
+    local n, c = match(held, '^sk1 (%d+) (%-?%d+) %x+$')
+    if not n then return 'redo' end
+    if tonumber(n) > this then return 'newer ' .. n end
+    if kind == 'delta' then
+      if tonumber(n) == this then return nil end
+      if n ~= base then return 'behind' end
+    end
+    if c == '-1' and not adopt and pcall('EXISTS', replica) ~= 0 then return 'redo' end
+  elseif kind == 'delta' then
+    return 'behind'
+  elseif not adopt and pcall('EXISTS', replica, stamp) ~= 0 then
+    return 'redo'
+  end
+  local err = write(replica)
   if err then return err end
   if kind == 'clear' then return fail(pcall('SET', stamp, after, 'PX', extra)) end
   return fail(pcall('SET', stamp, after))
 end
 
 local function apply(replica)
-  local stamp = replica .. ':stamp'
-  local held, size = pcall('GET', stamp), pcall('SCARD', replica)
-  if fail(held) or fail(size) then return 'redo' end
-  local n, c = '0', -1
-  if held then
-    local hn, hc = match(held, '^sk1 (%d+) (%-?%d+) %x+$')
-    if hn then n, c = hn, tonumber(hc) elseif not adopt then return 'foreign' end
-  end
-  if c == -1 and size > 0 and not adopt then return 'foreign' end
-  local last = tonumber(n)
-  if last > this then return 'newer ' .. n end
-  if kind == 'delta' then
-    if last == this and count == size then return nil end
-    if n ~= base or c ~= size then return 'behind' end
-  elseif kind ~= 'restore' then
-    -- In a slot that is moving away DEL works and SADD after it does not. A key
-    -- that never exists tells.
-    if fail(pcall('EXISTS', replica .. ':absent')) then return 'redo' end
-  end
-  local err = write(replica, stamp)
-  return err and (find(err, 'non local', 1, true) and 'redo' or err)
+  local stamp, what = replica .. ':stamp', false
+  -- In a slot that is moving away DEL works and SADD after it does not. A key
+  -- that never exists tells.
+  if kind == 'members' and fail(pcall('EXISTS', replica .. ':absent')) then return 'redo' end
+  if usual ~= '' and kind ~= 'clear' then what = usually(replica, stamp) end
+  if what == false then what = otherwise(replica, stamp) end
+  return what and find(what, 'non local', 1, true) and 'redo' or what
 end
 
 local out = {}

@@ -297,4 +297,3 @@ func clock(b *Backend, _ []string) any {
 	us := b.now().UnixMicro()
 	return []any{strconv.FormatInt(us/1e6, 10), strconv.FormatInt(us%1e6, 10)}
 }
-
