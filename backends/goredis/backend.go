@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,12 +31,13 @@ func New(client *redis.ClusterClient) *Backend {
 
 // Do runs one command on the master that owns key's slot.
 func (b *Backend) Do(ctx context.Context, key string, cmd []string) (any, error) {
+	all := []command{words(cmd)}
 	return await(ctx, func() (any, error) {
-		v := b.whole(ctx, key, [][]string{cmd})[0]
+		v := b.whole(ctx, key, all)[0]
 		if err, failed := v.(error); failed {
 			return nil, err
 		}
-		return v, nil
+		return resp2(v), nil
 	})
 }
 
@@ -43,25 +45,26 @@ func (b *Backend) Do(ctx context.Context, key string, cmd []string) (any, error)
 // the node's own client, because the cluster client's transactions follow
 // redirects command by command.
 func (b *Backend) Tx(ctx context.Context, key string, cmds [][]string) ([]any, error) {
+	all := make([]command, 0, len(cmds)+2)
+	all = append(append(append(all, command{"MULTI"}), wordsOf(cmds)...), command{"EXEC"})
 	return await(ctx, func() ([]any, error) {
-		all := make([][]string, 0, len(cmds)+2)
-		all = append(append(append(all, []string{"MULTI"}), cmds...), []string{"EXEC"})
 		replies := b.whole(ctx, key, all)
-		if list, ok := replies[len(replies)-1].([]any); ok && len(list) == len(cmds) {
-			return list, nil
+		if list, ok := replies[len(replies)-1].([]any); ok && len(list) == len(all)-2 {
+			return resp2Each(list), nil
 		}
 		for _, v := range replies { // a refused command says more than EXECABORT after it
 			if err, failed := v.(error); failed {
 				return nil, err
 			}
 		}
-		return nil, fmt.Errorf("goredis: EXEC returned %T, not %d replies", replies[len(replies)-1], len(cmds))
+		return nil, fmt.Errorf("goredis: EXEC returned %T, not %d replies", replies[len(replies)-1], len(all)-2)
 	})
 }
 
 // Pipeline runs the commands as one pipeline per node.
 func (b *Backend) Pipeline(ctx context.Context, keys []string, cmds [][]string) []any {
-	replies, err := await(ctx, func() ([]any, error) { return b.spread(ctx, keys, cmds), nil })
+	keys, all := slices.Clone(keys), wordsOf(cmds)
+	replies, err := await(ctx, func() ([]any, error) { return resp2Each(b.spread(ctx, keys, all)), nil })
 	if err != nil {
 		replies = fill(len(cmds), err)
 	}
@@ -70,8 +73,8 @@ func (b *Backend) Pipeline(ctx context.Context, keys []string, cmds [][]string) 
 
 // whole runs commands on the master that owns key's slot, on one connection,
 // and follows a redirect of any of them with all of them.
-func (b *Backend) whole(ctx context.Context, key string, cmds [][]string) []any {
-	node, err := b.client.MasterForKey(ctx, key)
+func (b *Backend) whole(ctx context.Context, key string, cmds []command) []any {
+	node, err := b.masterOf(ctx, key)
 	if err != nil {
 		b.sawError(ctx, err)
 		return fill(len(cmds), err)
@@ -92,11 +95,11 @@ func (b *Backend) whole(ctx context.Context, key string, cmds [][]string) []any 
 
 // spread runs each command on its key's master, one pipeline a node, and sends
 // those that were redirected again, grouped by where they were sent.
-func (b *Backend) spread(ctx context.Context, keys []string, cmds [][]string) []any {
+func (b *Backend) spread(ctx context.Context, keys []string, cmds []command) []any {
 	replies := make([]any, len(cmds))
 	groups := map[target][]int{}
 	for i, key := range keys {
-		node, err := b.client.MasterForKey(ctx, key)
+		node, err := b.masterOf(ctx, key)
 		if err != nil {
 			b.sawError(ctx, err)
 			replies[i] = err
@@ -139,11 +142,11 @@ type target struct {
 	ask  bool
 }
 
-func (b *Backend) sendGroup(ctx context.Context, to target, members []int, cmds [][]string, replies []any) {
-	batch := make([][]string, 0, len(members))
+func (b *Backend) sendGroup(ctx context.Context, to target, members []int, cmds []command, replies []any) {
+	batch := make([]command, 0, len(members))
 	for _, i := range members {
 		if to.ask { // ASKING holds for one command
-			batch = append(batch, []string{"ASKING"})
+			batch = append(batch, command{"ASKING"})
 		}
 		batch = append(batch, cmds[i])
 	}
@@ -155,11 +158,11 @@ func (b *Backend) sendGroup(ctx context.Context, to target, members []int, cmds 
 }
 
 // send runs commands as one pipeline on one node. It never sends twice.
-func (b *Backend) send(ctx context.Context, node *redis.Client, ask bool, cmds [][]string) []any {
+func (b *Backend) send(ctx context.Context, node *redis.Client, ask bool, cmds []command) []any {
 	pipe := node.Pipeline()
 	sent := make([]once, len(cmds))
 	if ask { // inside MULTI it holds until EXEC
-		_ = pipe.Process(ctx, newOnce(ctx, []string{"ASKING"}))
+		_ = pipe.Process(ctx, newOnce(ctx, command{"ASKING"}))
 	}
 	for i, cmd := range cmds {
 		sent[i] = newOnce(ctx, cmd)
@@ -171,7 +174,7 @@ func (b *Backend) send(ctx context.Context, node *redis.Client, ask bool, cmds [
 		v, err := cmd.Result()
 		switch {
 		case err == nil:
-			replies[i] = resp2(v)
+			replies[i] = v
 		case errors.Is(err, redis.Nil):
 		default:
 			replies[i] = err
@@ -187,13 +190,39 @@ type once struct{ *redis.Cmd }
 
 func (once) NoRetry() bool { return true }
 
-func newOnce(ctx context.Context, cmd []string) once {
-	args := make([]any, len(cmd))
-	for i, arg := range cmd {
-		args[i] = arg
+func newOnce(ctx context.Context, cmd command) once { return once{redis.NewCmd(ctx, cmd...)} }
+
+// command is a copy of the caller's words in the client's form: a redirect, or
+// a call that returned early because its context ended, still reads it when the
+// caller has his slices back.
+type command []any
+
+func words(cmd []string) command {
+	c := make(command, len(cmd))
+	for i, word := range cmd {
+		c[i] = word
 	}
-	return once{redis.NewCmd(ctx, args...)}
+	return c
 }
+
+func wordsOf(cmds [][]string) []command {
+	all := make([]command, len(cmds))
+	for i, cmd := range cmds {
+		all[i] = words(cmd)
+	}
+	return all
+}
+
+// masterOf returns the node that owns key's slot. The client takes the empty
+// key for none and picks any node; the server gives it slot 0.
+func (b *Backend) masterOf(ctx context.Context, key string) (*redis.Client, error) {
+	if key == "" {
+		key = keyInSlot0
+	}
+	return b.client.MasterForKey(ctx, key)
+}
+
+const keyInSlot0 = "{3560}"
 
 // sawError asks for a new slot map after an error that an old one explains, at
 // most once a second. By itself the client asks once a minute, and until then

@@ -1,0 +1,69 @@
+package replsettest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+var contextRules = []rule{
+	{
+		"ended-context",
+		"with a context that has ended, each method returns at once, with an error for which errors.Is(err, ctx.Err()) holds",
+		eachWay(func(p *probe, w way) error {
+			key := p.key("ended" + w.name)
+			cancelled, cancel := context.WithCancel(context.Background())
+			cancel()
+			expired, cancel := context.WithDeadline(context.Background(), time.Unix(1, 0))
+			defer cancel()
+			for _, ctx := range []context.Context{cancelled, expired} {
+				start := time.Now()
+				v, err := w.run(ctx, p.Backend, key, "GET", key)
+				if err == nil {
+					return fmt.Errorf("got %s and no error", show(v))
+				}
+				if !errors.Is(err, ctx.Err()) {
+					return fmt.Errorf("the error is %q, want one that wraps %q", err, ctx.Err())
+				}
+				if took := time.Since(start); took > promptly {
+					return fmt.Errorf("it took %v", took)
+				}
+			}
+			return nil
+		}),
+	},
+	{
+		"cancellation-is-prompt",
+		"when the context ends during a call, the method returns promptly, with an error for which errors.Is(err, ctx.Err()) holds",
+		func(p *probe) error {
+			key := p.key("prompt")
+			if err := p.known("BLPOP", key, "0.001"); err != nil {
+				return err
+			}
+			for _, w := range ways[:2] { // nothing blocks inside MULTI
+				ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+				start := time.Now()
+				v, err := w.run(ctx, p.Backend, key, "BLPOP", key, blocked)
+				took := time.Since(start)
+				cancel()
+				switch {
+				case err == nil:
+					return fmt.Errorf("%s: got %s and no error", w.name, show(v))
+				case !errors.Is(err, context.DeadlineExceeded):
+					return fmt.Errorf("%s: the error is %q, want one that wraps %q", w.name, err, context.DeadlineExceeded)
+				case took > promptly:
+					return fmt.Errorf("%s: returned %v after the call, 50ms were allowed", w.name, took)
+				}
+			}
+			return nil
+		},
+	},
+}
+
+// promptly is generous: machines that run tests stall. blocked is how long, in
+// seconds, the server holds a command back in the meantime.
+const (
+	promptly = time.Second
+	blocked  = "2"
+)
