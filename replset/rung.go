@@ -2,6 +2,7 @@ package replset
 
 import (
 	"context"
+	"crypto/rand"
 	"time"
 )
 
@@ -18,7 +19,9 @@ type ladder struct {
 	tx      txRung
 }
 
-func newLadder(s *Set) *ladder { return &ladder{scriptRung{s}, txRung{set: s}} }
+func newLadder(s *Set) *ladder {
+	return &ladder{scriptRung{s}, txRung{set: s, token: rand.Text()}}
+}
 
 // home applies c at the home slot, where it gets its number: the greatest yet,
 // so whatever lands after it from an earlier write is refused.

@@ -2,7 +2,6 @@ package replset
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 type txRung struct {
 	set   *Set
 	token string
+	held  flag // the lease was taken at some time
 }
 
 // leaseLife is how long a writer that died holds up the others.
@@ -188,9 +188,6 @@ func (r *txRung) apply(ctx context.Context, c *change, replica string) error {
 // hold takes the lease, or prolongs it. The two commands are not one step: see
 // the type's comment.
 func (r *txRung) hold(ctx context.Context) error {
-	if r.token == "" {
-		r.token = rand.Text()
-	}
 	key, life := r.leaseKey(), fmt.Sprint(leaseLife.Milliseconds())
 	v, err := r.set.backend.Do(ctx, key, []string{"GET", key})
 	if err != nil {
@@ -203,15 +200,16 @@ func (r *txRung) hold(ctx context.Context) error {
 	case nil:
 		v, err = r.set.backend.Do(ctx, key, []string{"SET", key, r.token, "NX", "PX", life})
 		if err == nil && v == nil {
-			err = ErrContended
+			return ErrContended
 		}
+		r.held.set()
 		return err
 	}
 	return ErrContended
 }
 
 func (r *txRung) end(ctx context.Context) {
-	if r.token == "" {
+	if !r.held.isSet() {
 		return
 	}
 	key := r.leaseKey()
