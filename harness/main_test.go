@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 	os.Setenv("TMPDIR", tmp)
 	flag.Parse()
-	flag.Set("test.parallel", "6") // the start of a cluster is two seconds of waiting
+	flag.Set("test.parallel", "4") // the start of a cluster is two seconds of waiting
 	code := m.Run()
 	if left, _ := filepath.Glob(filepath.Join(tmp, "shardkit-*")); len(left) > 0 {
 		fmt.Fprintln(os.Stderr, "folders left behind:", left)

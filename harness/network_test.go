@@ -109,7 +109,7 @@ func TestSlow(t *testing.T) {
 	must(t, n.Slow(delay))
 	start := time.Now()
 	c.want("PING", "+PONG")
-	if d := time.Since(start); d < 2*delay || d > 6*delay {
+	if d := time.Since(start); d < 2*delay {
 		t.Errorf("a round trip takes %v, want 2 times %v", d, delay)
 	}
 	// Commands in flight at once are delayed once.
@@ -120,15 +120,18 @@ func TestSlow(t *testing.T) {
 			t.Fatalf("got %q, %v, want +PONG", got, err)
 		}
 	}
-	if d := time.Since(start); d > 10*delay {
+	if d := time.Since(start); d > 100*delay { // one by one they take 1000
 		t.Errorf("500 commands in flight take %v, want little more than one", d)
 	}
 	must(t, n.Mend())
-	start = time.Now()
-	c.want("PING", "+PONG")
-	if d := time.Since(start); d > delay {
-		t.Errorf("after the repair a round trip takes %v", d)
-	}
+	eventually(t, 5*time.Second, func() string { // a busy machine is slow at times too, but not always
+		start := time.Now()
+		c.want("PING", "+PONG")
+		if d := time.Since(start); d >= 2*delay {
+			return fmt.Sprintf("after the repair a round trip takes %v", d)
+		}
+		return ""
+	})
 	if err := n.Slow(-1); err == nil {
 		t.Error("the network can be slowed by -1ns")
 	}

@@ -78,7 +78,7 @@ type State int
 
 const (
 	Running State = iota // it answers
-	Frozen               // it is there, but does not answer a PING within 500 ms
+	Frozen               // it is there, but does not answer a PING within 1 s
 	Dead                 // its process has ended, or its port refuses connections
 )
 
@@ -94,9 +94,10 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", int(s))
 }
 
-const pingTimeout = 500 * time.Millisecond
+const pingTimeout = time.Second
 
-// State looks at the node now. It does not rely on what was done to it, so it also tells of a server that ended by itself.
+// State looks at the node now. It does not rely on what was done to it, so it also tells of a server that ended by itself. If ctx
+// ends before there is an answer, the node passes for frozen.
 func (n *Node) State(ctx context.Context) State {
 	if n.server != nil && n.server.Exited() != nil {
 		return Dead
@@ -108,8 +109,18 @@ func (n *Node) State(ctx context.Context) State {
 	switch {
 	case err == nil || errors.As(err, &refused):
 		return Running
-	case ctx.Err() != nil && (n.server == nil || n.server.Exited() == nil):
+	case n.server == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)):
 		return Frozen
+	case n.server == nil:
+		return Dead
+	}
+	// A server on its way out refuses connections a little before its process is gone.
+	for n.server.Exited() == nil {
+		select {
+		case <-ctx.Done():
+			return Frozen
+		case <-time.After(time.Millisecond):
+		}
 	}
 	return Dead
 }

@@ -28,7 +28,7 @@ func poll(ctx context.Context, done func() error) error {
 			return nil
 		case errors.As(err, &final):
 			return final.error
-		case missing == nil || ctx.Err() == nil:
+		case missing == nil || !isOver(ctx):
 			missing = err
 		}
 		select {
@@ -37,6 +37,12 @@ func poll(ctx context.Context, done func() error) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// isOver also knows of a deadline that has passed without ctx having been told yet: a dial may end a little sooner than that.
+func isOver(ctx context.Context) bool {
+	deadline, set := ctx.Deadline()
+	return ctx.Err() != nil || set && !time.Now().Before(deadline)
 }
 
 // A finalError ends a poll at once: waiting longer cannot help.
