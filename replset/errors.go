@@ -29,6 +29,20 @@ var (
 	// ErrTooOld means that the server lacks a command that the call needs.
 	ErrTooOld = errors.New("the server is too old")
 
+	// ErrSlotMoving means that the slot was on its way to another master for longer
+	// than the read's patience. Try again; a reshard of one slot takes milliseconds
+	// to seconds.
+	ErrSlotMoving = errors.New("the slot is moving")
+
+	// ErrUnderReplicated means that a write reached the master, and fewer server
+	// replicas than Options.WaitReplicas asks for.
+	ErrUnderReplicated = errors.New("written, but acknowledged by too few server replicas")
+
+	// ErrNoAuthority means that no replica's content agrees with its stamp, so
+	// nothing tells what the set should hold. Give Reconcile the members, or
+	// Publish.
+	ErrNoAuthority = errors.New("no replica can prove what the set holds")
+
 	// ErrContended means that other writers kept taking the set's next number
 	// until the call's patience ran out. Try again, or write less often.
 	ErrContended = errors.New("other writers kept getting in first")

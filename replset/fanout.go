@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/shardkit/shardkit/slotmap"
 )
 
 // fanout takes one change to many slots, each node's by its own goroutine, in
@@ -29,7 +27,7 @@ type fanout struct {
 func newFanout(s *Set, l *ladder, c *change, slots []uint16) *fanout {
 	return &fanout{
 		set: s, ladder: l, c: c, pending: slots,
-		progress: &Progress{Op: c.op, Done: slotmap.Slots - len(slots), Total: slotmap.Slots},
+		progress: &Progress{Op: c.op, Done: len(s.slots.list) - len(slots), Total: len(s.slots.list)},
 		failed:   map[uint16]error{},
 	}
 }
@@ -155,7 +153,7 @@ func (f *fanout) err() error {
 	if len(f.failed) == 0 {
 		return nil
 	}
-	e := &WriteError{Op: f.c.op, Number: f.c.number, Written: slotmap.Slots - len(f.failed)}
+	e := &WriteError{Op: f.c.op, Number: f.c.number, Written: len(f.set.slots.list) - len(f.failed)}
 	for slot, err := range f.failed {
 		e.Failed = append(e.Failed, &SlotError{Slot: slot, Op: f.c.op, Err: explain(err)})
 	}

@@ -17,6 +17,29 @@ type Options struct {
 	// ReadPatience is the same bound for a read. 0 means 2 s.
 	ReadPatience time.Duration
 
+	// Slots are those that hold a replica, where sharded keys are known to lie in
+	// a few. nil means all 16384. The home slot is always among them. Every
+	// process must give the same; a read near a key of another slot is
+	// ErrReplicaMissing.
+	Slots []uint16
+
+	// WaitReplicas is how many server replicas of each master must have
+	// acknowledged a write before it counts, waiting for up to 1 s. Slots of a
+	// master with fewer fail with ErrUnderReplicated, though they are written. It
+	// narrows what a failover may lose; it does not rule a loss out. 0 means none.
+	WaitReplicas int
+
+	// MaxBytes bounds the memory of all replicas on the masters together: a
+	// Publish that would take more is refused with a *TooLargeError. 0 means
+	// 256 MiB, a negative number no bound.
+	MaxBytes int64
+
+	// ReadReplicas sends reads to server replicas where the backend can
+	// (ReplicaReader), which takes load from the masters. Such a read may be as old
+	// as the replication is late; where the set's replica is missing there, the
+	// master is asked.
+	ReadReplicas bool
+
 	// Progress, if set, is called while a write goes on, after each step, by
 	// one goroutine at a time. It must not block.
 	Progress func(Progress)
@@ -33,6 +56,7 @@ type Progress struct {
 const (
 	defaultPatience     = 10 * time.Second
 	defaultReadPatience = 2 * time.Second
+	defaultMaxBytes     = 256 << 20
 )
 
 func (o *Options) withDefaults() Options {
@@ -45,6 +69,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if opts.ReadPatience == 0 {
 		opts.ReadPatience = defaultReadPatience
+	}
+	if opts.MaxBytes == 0 {
+		opts.MaxBytes = defaultMaxBytes
 	}
 	return opts
 }

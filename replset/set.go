@@ -2,6 +2,7 @@ package replset
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/shardkit/shardkit/slotmap"
@@ -15,6 +16,7 @@ type Set struct {
 	name    string
 	opts    Options
 	home    uint16   // the slot whose replica orders the writes
+	slots   *slotSet // that hold replicas
 	noEval  flag     // the servers refuse scripts
 	nodes   sync.Map // address -> *node
 }
@@ -29,7 +31,16 @@ func New(backend Backend, name string, opts *Options) (*Set, error) {
 	if err := slotmap.ValidName(name); err != nil {
 		return nil, err
 	}
-	return &Set{backend: backend, name: name, opts: opts.withDefaults(), home: slotmap.Slot(name)}, nil
+	s := &Set{backend: backend, name: name, opts: opts.withDefaults(), home: slotmap.Slot(name)}
+	if s.opts.WaitReplicas < 0 || s.opts.Patience < 0 || s.opts.ReadPatience < 0 {
+		return nil, fmt.Errorf("replset: New: WaitReplicas %d, Patience %s, ReadPatience %s: none may be negative",
+			s.opts.WaitReplicas, s.opts.Patience, s.opts.ReadPatience)
+	}
+	var err error
+	if s.slots, err = newSlotSet(s.opts.Slots, s.home); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Name is the set's name.
@@ -47,6 +58,7 @@ const (
 	stampSuffix  = ":stamp"
 	absentSuffix = ":absent" // never written
 	leaseSuffix  = ":lease"
+	waitSuffix   = ":wait"
 	tmpSuffix    = ":tmp:"
 	sourceSuffix = ":source:"
 )

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/shardkit/shardkit/slotmap"
 )
 
 // Publish makes members the whole content of every replica; duplicates count
@@ -111,7 +109,7 @@ func (s *Set) write(ctx context.Context, c change) error {
 		return slotError(c.op, s.replicaKey(s.home), err)
 	}
 
-	f := newFanout(s, l, &c, s.otherSlots())
+	f := newFanout(s, l, &c, s.slots.but(s.home))
 	f.run(ctx)
 	if len(f.behind) > 0 {
 		s.catchUp(ctx, l, f)
@@ -119,18 +117,10 @@ func (s *Set) write(ctx context.Context, c change) error {
 	if f.newest > c.number {
 		s.overtake(ctx, l, f)
 	}
-	return f.err()
-}
-
-// otherSlots are all slots but the home slot.
-func (s *Set) otherSlots() []uint16 {
-	slots := make([]uint16, 0, slotmap.Slots-1)
-	for slot := range uint16(slotmap.Slots) {
-		if slot != s.home {
-			slots = append(slots, slot)
-		}
+	if s.opts.WaitReplicas > 0 {
+		f.waitReplicas(ctx, s.slots.list)
 	}
-	return slots
+	return f.err()
 }
 
 // catchUp copies the home replica, which has seen every write, to the slots
@@ -179,7 +169,7 @@ func (s *Set) overtake(ctx context.Context, l *ladder, f *fanout) {
 		}
 		return
 	}
-	again := newFanout(s, l, &c, s.otherSlots())
+	again := newFanout(s, l, &c, s.slots.but(s.home))
 	again.run(ctx)
 	f.failed = nil
 	f.merge(again)

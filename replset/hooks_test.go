@@ -1,0 +1,132 @@
+package replset
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shardkit/shardkit/replset/memory"
+	"github.com/shardkit/shardkit/slotmap"
+)
+
+// hooks is a backend that a test can break: before is asked for each command of
+// each call, and a non-nil error is returned instead of running it (for a whole
+// Tx, if any of its commands gets one). after sees what was run.
+type hooks struct {
+	Backend
+	before func(slot uint16, cmd []string) error
+	after  func(slot uint16, cmd []string)
+	calls  atomic.Int64
+}
+
+func (h *hooks) ask(key string, cmd []string) error {
+	h.calls.Add(1)
+	if h.before == nil {
+		return nil
+	}
+	return h.before(slotmap.Slot(key), cmd)
+}
+
+func (h *hooks) ran(key string, cmd []string) {
+	if h.after != nil {
+		h.after(slotmap.Slot(key), cmd)
+	}
+}
+
+func (h *hooks) Do(ctx context.Context, key string, cmd []string) (any, error) {
+	if err := h.ask(key, cmd); err != nil {
+		return nil, err
+	}
+	v, err := h.Backend.Do(ctx, key, cmd)
+	h.ran(key, cmd)
+	return v, err
+}
+
+func (h *hooks) Pipeline(ctx context.Context, keys []string, cmds [][]string) []any {
+	replies := make([]any, len(cmds))
+	for i, cmd := range cmds {
+		v, err := h.Do(ctx, keys[i], cmd)
+		if replies[i] = v; err != nil {
+			replies[i] = err
+		}
+	}
+	return replies
+}
+
+func (h *hooks) Tx(ctx context.Context, key string, cmds [][]string) ([]any, error) {
+	for _, cmd := range cmds {
+		if err := h.ask(key, cmd); err != nil {
+			return nil, err
+		}
+	}
+	list, err := h.Backend.Tx(ctx, key, cmds)
+	for _, cmd := range cmds {
+		h.ran(key, cmd)
+	}
+	return list, err
+}
+
+func newHooks() *hooks { return &hooks{Backend: memory.New()} }
+
+// serverError is an error in a server's words.
+type serverError string
+
+func (e serverError) Error() string { return string(e) }
+
+func newSet(t *testing.T, b Backend, opts *Options) *Set {
+	t.Helper()
+	s, err := New(b, "active", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func publish(t *testing.T, s *Set, members ...string) {
+	t.Helper()
+	if err := s.Publish(t.Context(), members); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// do runs one command beside the set, as another client would.
+func do(t *testing.T, b Backend, cmd ...string) any {
+	t.Helper()
+	v, err := b.Do(context.Background(), cmd[1], cmd)
+	if err != nil {
+		t.Fatalf("%q: %v", cmd, err)
+	}
+	return v
+}
+
+// otherSlot is a slot that is not the set's home, and others for other i.
+func (s *Set) otherSlot(i int) uint16 {
+	return uint16((int(s.home) + 1 + i*5000) % slotmap.Slots)
+}
+
+// once returns an error the first n times it is called, then nil.
+func times(n int, err error) func() error {
+	var mu sync.Mutex
+	return func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if n--; n < 0 {
+			return nil
+		}
+		return err
+	}
+}
+
+// soon polls until done holds, and fails after 10 s.
+func soon(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			t.Fatalf("still not: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
