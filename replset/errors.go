@@ -1,7 +1,6 @@
 package replset
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -108,11 +107,10 @@ func code(err error) string {
 }
 
 // transient reports whether the same command may succeed a little later: the
-// slot is moving, the node is not ready, or no server answered.
+// slot is moving, the node is not ready, or no server answered. Whether the
+// caller's own context has ended is for the caller to ask: a client's time-out
+// looks the same (net's satisfies errors.Is(err, context.DeadlineExceeded)).
 func transient(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return false
-	}
 	switch code(err) {
 	case "", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY", "MOVED", "ASK", "BUSY", "NOREPLICAS", "UNKILLABLE":
 		return !permanent(err)
@@ -124,7 +122,7 @@ func transient(err error) bool {
 func permanent(err error) bool {
 	var foreign *ForeignKeyError
 	return errors.As(err, &foreign) || errors.Is(err, ErrReplicaMissing) || errors.Is(err, ErrReplicaDrifted) ||
-		errors.Is(err, ErrNotCluster) || errors.Is(err, ErrTooOld)
+		errors.Is(err, ErrNotCluster) || errors.Is(err, ErrTooOld) || errors.Is(err, errUnexpected)
 }
 
 // scriptsRefused reports whether the server will not run scripts for this user.

@@ -91,6 +91,22 @@ func publish(t *testing.T, s *Set, members ...string) {
 	}
 }
 
+// place publishes to the home slot and the slots of the keys alone: writing all
+// 16384 takes a third of a second under the race detector.
+func place(t *testing.T, s *Set, members []string, keys ...string) {
+	t.Helper()
+	now, _ := serverTime(do(t, s.backend, "TIME", ""))
+	st := stamp{max(now, 1), len(members), digestOf(members)}
+	for _, key := range append([]string{s.replicaKey(s.home)}, keys...) {
+		replica := s.KeyFor(key)
+		do(t, s.backend, "DEL", replica)
+		if len(members) > 0 {
+			do(t, s.backend, append([]string{"SADD", replica}, members...)...)
+		}
+		do(t, s.backend, "SET", replica+stampSuffix, st.String())
+	}
+}
+
 // do runs one command beside the set, as another client would.
 func do(t *testing.T, b Backend, cmd ...string) any {
 	t.Helper()

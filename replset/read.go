@@ -178,8 +178,8 @@ func (s *Set) intoByRename(ctx context.Context, dest, key string, extra []string
 		_, err = s.backend.Do(ctx, key, []string{"DEL", dest})
 		return 0, err
 	}
-	_, err = s.backend.Tx(ctx, key, [][]string{{"PERSIST", tmp}, {"RENAME", tmp, dest}})
-	return n, err
+	replies, err = s.backend.Tx(ctx, key, [][]string{{"PERSIST", tmp}, {"RENAME", tmp, dest}})
+	return n, firstError(replies, err)
 }
 
 // members is read for a question whose answer is a list of members.
@@ -265,6 +265,17 @@ func readStamp(key string, reply any) (stamp, error) {
 func operands(command, key string, extra []string) []string {
 	cmd := make([]string, 0, len(extra)+3)
 	return append(append(cmd, command, key), extra...)
+}
+
+// firstError is what went wrong with a transaction, if anything did: its own
+// error, or that of its first command to fail.
+func firstError(replies []any, err error) error {
+	for _, v := range replies {
+		if failed, ok := v.(error); ok && err == nil {
+			err = failed
+		}
+	}
+	return err
 }
 
 func asInt(v any) (int64, error) {

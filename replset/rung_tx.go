@@ -176,13 +176,7 @@ func (r *txRung) apply(ctx context.Context, c *change, replica string) error {
 	if c.kind == clearing {
 		set = append(set, "PX", clearedLife)
 	}
-	replies, err := r.set.backend.Tx(ctx, replica, append(cmds, set))
-	for _, v := range replies {
-		if failed, ok := v.(error); ok && err == nil {
-			err = failed
-		}
-	}
-	return err
+	return firstError(r.set.backend.Tx(ctx, replica, append(cmds, set)))
 }
 
 // hold takes the lease, or prolongs it. The two commands are not one step: see
