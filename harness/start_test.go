@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shardkit/shardkit/harness"
+	"github.com/shardkit/shardkit/harness/harnesstest"
 )
 
 func TestClusterStarts(t *testing.T) {
@@ -77,10 +78,12 @@ func TestTwoClustersAtOnce(t *testing.T) {
 	}
 	a, b := <-results, <-results
 	for _, r := range []started{a, b} {
-		if r.err != nil {
-			t.Skip("TestClusterStarts tells what is wrong: ", r.err)
+		if r.err == nil {
+			defer r.c.Close()
 		}
-		defer r.c.Close()
+	}
+	if err := errors.Join(a.err, b.err); err != nil {
+		harnesstest.Skip(t, err)
 	}
 	do(t, a.c.Nodes()[0], "SET", "{06S}", "here") // slot 0
 	if got := do(t, b.c.Nodes()[0], "GET", "{06S}"); got != nil {
