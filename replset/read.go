@@ -2,225 +2,149 @@ package replset
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"strconv"
+	"time"
 
 	"github.com/shardkit/shardkit/slotmap"
 )
 
-// Every read sends its question and the proof that the replica stands in one
-// transaction, so no write of another process comes between the two: a missing
-// replica is ErrReplicaMissing, never an empty answer.
-
-// Intersect returns the members of the sharded set at key, and of every extra
-// key, that are also in this set (SINTER), in no order. All keys must share
-// key's slot, else the error is a *slotmap.CrossSlotError and nothing is sent.
-// A missing key is an empty set, as in Redis.
-func (s *Set) Intersect(ctx context.Context, key string, extra ...string) ([]string, error) {
-	return s.members(ctx, "intersect", key, extra, func(replica string) []string {
-		return append(operands("SINTER", key, extra), replica)
-	})
+// ReplicaReader is what a Backend may do besides: Tx for commands that only
+// read, on a server replica of the slot's master, or on the master where there
+// is none. The rest of Backend's contract holds for it.
+type ReplicaReader interface {
+	ReadTx(ctx context.Context, key string, cmds [][]string) ([]any, error)
 }
 
-// Without returns the members of the sharded set at key that are not in this
-// set (SDIFF), in no order.
-func (s *Set) Without(ctx context.Context, key string) ([]string, error) {
-	return s.members(ctx, "without", key, nil, func(replica string) []string {
-		return []string{"SDIFF", key, replica}
-	})
+// question is a read of one or several sets beside a sharded key. It is sent
+// with the proof that each set's replica stands, in one transaction, so that no
+// write of another process comes between the two: a missing replica is
+// ErrReplicaMissing, never an empty answer.
+type question struct {
+	op   string
+	key  string
+	sets []*Set
+
+	// commands asks, given the replicas' keys, one per set.
+	commands func(replicas []string) [][]string
+
+	// whole names the sharded keys, and how to read them whole, for a slot that
+	// is moving; apart then works out the commands' replies from the sets'
+	// contents and those keys' replies.
+	whole [][]string
+	apart func(contents []content, whole []any) ([]any, error)
 }
 
-// Count is the size of Intersect(key), without moving the members (SINTERCARD,
-// Redis 7.0 or later). With limit above 0 the server stops counting there.
-func (s *Set) Count(ctx context.Context, key string, limit int) (int, error) {
-	if limit < 0 {
-		return 0, fmt.Errorf("replset: count: limit is %d: give 0 for no limit, or a positive number", limit)
-	}
-	v, err := s.read(ctx, "count", key, func(replica string) []string {
-		cmd := []string{"SINTERCARD", "2", key, replica}
-		if limit > 0 {
-			cmd = append(cmd, "LIMIT", strconv.Itoa(limit))
+// movingWait is how long a read waits for a slot that is moving before it reads
+// the keys one by one.
+const movingWait = 100 * time.Millisecond
+
+// ask returns the replies to the question's commands.
+func ask(ctx context.Context, q question) ([]any, error) {
+	s := q.sets[0]
+	replicas := make([]string, len(q.sets))
+	var cmds [][]string
+	for i, set := range q.sets {
+		if !set.slots.contains(slotmap.Slot(q.key)) {
+			return nil, slotError(q.op, q.key, fmt.Errorf("%w: set %q is kept in %d slots only (Options.Slots)", ErrReplicaMissing, set.name, len(set.slots.list)))
 		}
-		return cmd
-	})
-	if err != nil {
-		return 0, err
+		replicas[i] = set.KeyFor(q.key)
+		cmds = append(cmds, []string{"GET", replicas[i] + stampSuffix}, []string{"SCARD", replicas[i]})
 	}
-	n, err := asInt(v)
-	return int(n), slotError("count", key, err)
-}
+	cmds = append(cmds, q.commands(replicas)...)
 
-// Members returns the whole set, read from the replica in key's slot.
-func (s *Set) Members(ctx context.Context, key string) ([]string, error) {
-	return s.members(ctx, "members", key, nil, func(replica string) []string {
-		return []string{"SMEMBERS", replica}
-	})
-}
-
-// Len is the size of the set, read from the replica in key's slot.
-func (s *Set) Len(ctx context.Context, key string) (int, error) {
-	v, err := s.read(ctx, "len", key, func(replica string) []string { return []string{"SCARD", replica} })
-	if err != nil {
-		return 0, err
-	}
-	n, err := asInt(v)
-	return int(n), slotError("len", key, err)
-}
-
-// Contains reports whether member is in the set, by the replica in key's slot.
-func (s *Set) Contains(ctx context.Context, key, member string) (bool, error) {
-	in, err := s.ContainsEach(ctx, key, member)
-	if err != nil {
-		return false, err
-	}
-	return in[0], nil
-}
-
-// ContainsEach reports for each member whether it is in the set, by the replica
-// in key's slot, in one round trip.
-func (s *Set) ContainsEach(ctx context.Context, key string, members ...string) ([]bool, error) {
-	if len(members) == 0 {
-		return nil, nil
-	}
-	v, err := s.read(ctx, "contains", key, func(replica string) []string {
-		return append([]string{"SMISMEMBER", replica}, members...)
-	})
-	if err != nil {
-		return nil, err
-	}
-	list, ok := v.([]any)
-	if !ok || len(list) != len(members) {
-		return nil, slotError("contains", key, unexpected(v))
-	}
-	in := make([]bool, len(list))
-	for i, e := range list {
-		n, err := asInt(e)
-		if err != nil {
-			return nil, slotError("contains", key, err)
+	reader, fromReplica := s.backend.(ReplicaReader)
+	fromReplica = fromReplica && s.opts.ReadReplicas
+	var answer []any
+	start := time.Now()
+	err := s.patiently(ctx, s.opts.ReadPatience, func() (err error) {
+		tx := s.backend.Tx
+		if fromReplica {
+			tx = reader.ReadTx
 		}
-		in[i] = n == 1
-	}
-	return in, nil
-}
-
-// IntersectInto stores Intersect(key, extra...) in dest and returns its size
-// (SINTERSTORE): an empty result deletes dest. dest must share key's slot. If
-// the replica is missing, dest is left as it was.
-//
-// Where the servers refuse scripts, the result is stored under a temporary key
-// first and renamed once the replica has been proved, so another client may
-// write to key between the two.
-func (s *Set) IntersectInto(ctx context.Context, dest, key string, extra ...string) (int, error) {
-	const op = "intersect into"
-	if err := slotmap.CheckSameSlot(append([]string{dest, key}, extra...)...); err != nil {
-		return 0, fmt.Errorf("replset: %s: %w", op, err)
-	}
-	var n int64
-	err := s.patiently(ctx, s.opts.ReadPatience, func() error {
-		var err error
-		if !s.noEval.isSet() {
-			n, err = s.intoByScript(ctx, dest, key, extra)
-			if err == nil || !scriptsRefused(err) {
-				return err
-			}
-			s.noEval.set()
+		answer, err = askOnce(ctx, tx, q, replicas, cmds)
+		if fromReplica && err != nil { // a late or lost copy: the master knows
+			fromReplica = false
+			answer, err = askOnce(ctx, s.backend.Tx, q, replicas, cmds)
 		}
-		n, err = s.intoByRename(ctx, dest, key, extra)
+		if err != nil && code(err) == "TRYAGAIN" && time.Since(start) > movingWait {
+			answer, err = q.askApart(ctx, replicas)
+		}
 		return err
 	})
-	return int(n), slotError(op, key, err)
+	return answer, slotError(q.op, q.key, err)
 }
 
-func (s *Set) intoByScript(ctx context.Context, dest, key string, extra []string) (int64, error) {
-	replica := s.KeyFor(key)
-	keys := append([]string{dest, replica, replica + stampSuffix, key}, extra...)
-	v, err := s.eval(ctx, key, intoScript, keys, []string{"SINTERSTORE"})
-	if err != nil {
-		return 0, err
-	}
-	list, ok := v.([]any)
-	if !ok || len(list) != 3 {
-		return 0, unexpected(v)
-	}
-	if err := s.proven(replica, list[0], list[1]); err != nil {
-		return 0, err
-	}
-	return asInt(list[2])
-}
-
-func (s *Set) intoByRename(ctx context.Context, dest, key string, extra []string) (int64, error) {
-	replica := s.KeyFor(key)
-	// A key of a caller that died must not stay: it lives ten seconds.
-	tmp := replica + tmpSuffix + rand.Text()
-	replies, err := s.backend.Tx(ctx, key, [][]string{
-		{"GET", replica + stampSuffix},
-		{"SCARD", replica},
-		append(operands("SINTERSTORE", tmp, append([]string{key}, extra...)), replica),
-		{"PEXPIRE", tmp, "10000"},
-	})
-	if err != nil {
-		return 0, err
-	}
-	if len(replies) != 4 {
-		return 0, unexpected(replies)
-	}
-	if err := s.proven(replica, replies[0], replies[1]); err != nil {
-		_, _ = s.backend.Do(ctx, key, []string{"DEL", tmp}) // its short life is the second way out
-		return 0, err
-	}
-	n, err := asInt(replies[2])
-	if err != nil {
-		return 0, err
-	}
-	if n == 0 {
-		_, err = s.backend.Do(ctx, key, []string{"DEL", dest})
-		return 0, err
-	}
-	replies, err = s.backend.Tx(ctx, key, [][]string{{"PERSIST", tmp}, {"RENAME", tmp, dest}})
-	return n, firstError(replies, err)
-}
-
-// members is read for a question whose answer is a list of members.
-func (s *Set) members(ctx context.Context, op, key string, extra []string, question func(replica string) []string) ([]string, error) {
-	if len(extra) > 0 {
-		if err := slotmap.CheckSameSlot(append([]string{key}, extra...)...); err != nil {
-			return nil, fmt.Errorf("replset: %s: %w", op, err)
-		}
-	}
-	v, err := s.read(ctx, op, key, question)
+func askOnce(ctx context.Context, tx func(context.Context, string, [][]string) ([]any, error),
+	q question, replicas []string, cmds [][]string,
+) ([]any, error) {
+	replies, err := tx(ctx, q.key, cmds)
 	if err != nil {
 		return nil, err
 	}
-	members, err := asStrings(v)
-	return members, slotError(op, key, err)
+	if len(replies) != len(cmds) {
+		return nil, unexpected(replies)
+	}
+	for i, set := range q.sets {
+		if err := set.proven(replicas[i], replies[2*i], replies[2*i+1]); err != nil {
+			return nil, err
+		}
+	}
+	answer := replies[2*len(q.sets):]
+	return answer, firstError(answer, nil)
 }
 
-// read asks one question of the replica in key's slot, with the proof.
-func (s *Set) read(ctx context.Context, op, key string, question func(replica string) []string) (any, error) {
-	replica := s.KeyFor(key)
-	cmds := [][]string{{"GET", replica + stampSuffix}, {"SCARD", replica}, question(replica)}
-	var answer any
-	err := s.patiently(ctx, s.opts.ReadPatience, func() error {
-		replies, err := s.backend.Tx(ctx, key, cmds)
+// content is a set's members.
+type content map[string]struct{}
+
+func (c content) has(m string) bool { _, in := c[m]; return in }
+
+// askApart reads the keys one by one, which works while a slot moves, where a
+// command with several keys does not. The answer is right for each key at the
+// moment it was read, and these are moments apart; a replica whose content does
+// not agree with its stamp is read again.
+func (q question) askApart(ctx context.Context, replicas []string) ([]any, error) {
+	backend := q.sets[0].backend
+	contents := make([]content, len(q.sets))
+	for i, set := range q.sets {
+		v, err := backend.Do(ctx, q.key, []string{"GET", replicas[i] + stampSuffix})
 		if err != nil {
-			return err
+			v = err
 		}
-		if len(replies) != len(cmds) {
-			return unexpected(replies)
+		st, err := readStamp(replicas[i]+stampSuffix, v)
+		if err != nil {
+			return nil, err
 		}
-		if err := s.proven(replica, replies[0], replies[1]); err != nil {
-			return err
+		if v, err = backend.Do(ctx, q.key, []string{"SMEMBERS", replicas[i]}); err != nil {
+			return nil, err
 		}
-		answer = replies[2]
-		if err, failed := answer.(error); failed {
-			return err
+		members, err := asStrings(v)
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	return answer, slotError(op, key, err)
+		if st.count == cleared {
+			return nil, fmt.Errorf("%w: set %q: publish it, or reconcile this slot", ErrReplicaMissing, set.name)
+		}
+		if len(members) != st.count || digestOf(members) != st.digest {
+			return nil, errTorn
+		}
+		contents[i] = make(content, len(members))
+		for _, m := range members {
+			contents[i][m] = struct{}{}
+		}
+	}
+	whole := make([]any, len(q.whole))
+	for i, cmd := range q.whole {
+		var err error
+		if whole[i], err = backend.Do(ctx, q.key, cmd); err != nil {
+			return nil, err
+		}
+	}
+	return q.apart(contents, whole)
 }
+
+// errTorn: a write came between reading a stamp and reading its replica.
+var errTorn = errors.New("the replica changed while it was read")
 
 // proven tells from the stamp and the size whether the replica stands.
 func (s *Set) proven(replica string, stampReply, sizeReply any) error {
@@ -260,11 +184,6 @@ func readStamp(key string, reply any) (stamp, error) {
 		return stamp{}, v
 	}
 	return stamp{}, unexpected(reply)
-}
-
-func operands(command, key string, extra []string) []string {
-	cmd := make([]string, 0, len(extra)+3)
-	return append(append(cmd, command, key), extra...)
 }
 
 // firstError is what went wrong with a transaction, if anything did: its own
