@@ -122,7 +122,7 @@ func transient(err error) bool {
 func permanent(err error) bool {
 	var foreign *ForeignKeyError
 	return errors.As(err, &foreign) || errors.Is(err, ErrReplicaMissing) || errors.Is(err, ErrReplicaDrifted) ||
-		errors.Is(err, ErrNotCluster) || errors.Is(err, ErrTooOld) || errors.Is(err, errUnexpected)
+		errors.Is(err, ErrNotCluster) || errors.Is(err, ErrTooOld) || errors.Is(err, errUnexpected) || errors.Is(err, errMovedOn)
 }
 
 // scriptsRefused reports whether the server will not run scripts for this user.

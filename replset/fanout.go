@@ -88,8 +88,26 @@ func (f *fanout) node(ctx context.Context, addr string, slots []uint16) {
 			f.outcome(slots[i], err)
 		}
 		slots = slots[n:]
+		if err := unreachable(outcomes); err != nil {
+			// The other slots would each wait for the client's time-out as well. The
+			// next pass tries them.
+			for _, slot := range slots {
+				f.outcome(slot, err)
+			}
+			slots = nil
+		}
 		f.report()
 	}
+}
+
+// unreachable returns the error of a step for which no server spoke at all.
+func unreachable(outcomes []error) error {
+	for _, err := range outcomes {
+		if err == nil || code(err) != "" || !transient(err) || errors.Is(err, errBehind) || errors.As(err, new(newerError)) {
+			return nil
+		}
+	}
+	return outcomes[0]
 }
 
 // outcome records what became of one slot.
@@ -125,17 +143,6 @@ func (f *fanout) fail(slot uint16, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failed[slot] = err
-}
-
-// merge takes over the outcome of a second fanout for some of the slots.
-func (f *fanout) merge(again *fanout) {
-	if f.failed == nil {
-		f.failed = map[uint16]error{}
-	}
-	for slot, err := range again.failed {
-		f.failed[slot] = err
-	}
-	f.newest = max(f.newest, again.newest)
 }
 
 func (f *fanout) report() {

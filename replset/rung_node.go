@@ -110,7 +110,8 @@ func (n *nodeSteps) call(ctx context.Context, slots []uint16) ([]exception, erro
 		kind = "empty"
 	}
 	usual := ""
-	if c.before.number != 0 {
+	// A cleared set's stamp has a life, which the quick way would keep.
+	if c.before.number != 0 && c.before.count != cleared {
 		usual = c.before.String()
 	}
 	args := make([]string, 0, 11+c.weight()+len(slots))

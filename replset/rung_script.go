@@ -31,6 +31,9 @@ func (r scriptRung) home(ctx context.Context, c *change) error {
 		if err != nil && !s.adopts(err) {
 			return err
 		}
+		if c.floor != 0 && before.number != c.before.number {
+			return errMovedOn
+		}
 		c.number, c.before = 0, before
 		v, err = s.eval(ctx, replica, applyScript, s.applyKeys(s.home, false), s.applyArgs(c, false))
 		if err != nil && code(err) == "TRYAGAIN" {

@@ -47,6 +47,9 @@ func (r *txRung) home(ctx context.Context, c *change) error {
 		if err != nil {
 			return err
 		}
+		if c.floor != 0 && held.number != c.before.number {
+			return errMovedOn
+		}
 		now, err := serverTime(replies[2])
 		if err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // Publish makes members the whole content of every replica; duplicates count
@@ -42,8 +41,12 @@ type Delta struct {
 // error.
 func (s *Set) Apply(ctx context.Context, d Delta) error {
 	c := change{op: "apply", kind: delta, add: unique(d.Add), remove: unique(d.Remove)}
+	added := make(map[string]bool, len(c.add))
+	for _, m := range c.add {
+		added[m] = true
+	}
 	for _, m := range c.remove {
-		if slices.Contains(c.add, m) {
+		if added[m] {
 			return fmt.Errorf("replset: apply: member %q is both added and removed: decide which", m)
 		}
 	}
@@ -77,7 +80,7 @@ type change struct {
 
 	number int64 // place in the set's order
 	before stamp // the home replica's stamp before the change, on which a delta builds
-	floor  int64 // the number must be greater
+	floor  int64 // the number must be greater, and before must still stand at home; 0 for neither
 	count  int   // members after the change, or cleared
 	digest uint64
 }
@@ -87,6 +90,9 @@ func (c *change) stamp() stamp { return stamp{c.number, c.count, c.digest} }
 
 // weight is how many members each replica is written with.
 func (c *change) weight() int { return len(c.add) + len(c.remove) }
+
+// errMovedOn: another write took the home replica in between.
+var errMovedOn = errors.New("the home replica holds another write by now")
 
 // errBehind: the replica is not at the number that the delta builds on.
 var errBehind = errors.New("the replica missed an earlier write")
@@ -120,6 +126,7 @@ func (s *Set) write(ctx context.Context, c change) error {
 	if s.opts.WaitReplicas > 0 {
 		f.waitReplicas(ctx, s.slots.list)
 	}
+	f.report()
 	return f.err()
 }
 
@@ -135,9 +142,9 @@ func (s *Set) catchUp(ctx context.Context, l *ladder, f *fanout) {
 	}
 	c.op = f.c.op
 	again := newFanout(s, l, &c, f.behind)
-	again.progress = f.progress
+	again.progress, again.failed = f.progress, f.failed
 	again.run(ctx)
-	f.merge(again)
+	f.newest = max(f.newest, again.newest)
 }
 
 // resync makes the replicas in slots equal to the home replica.
@@ -158,21 +165,27 @@ func (s *Set) resync(ctx context.Context, op string, slots []uint16) error {
 // home slot's master failed over and lost its last writes. What the home
 // replica holds now is what counts; it is written again above that number.
 func (s *Set) overtake(ctx context.Context, l *ladder, f *fanout) {
-	c, err := s.homeContent(ctx)
-	if err != nil || c.number >= f.newest {
-		return // a racing writer's number: its write replaced ours
-	}
-	c.op, c.floor = f.c.op, f.newest
-	if err := l.home(ctx, &c); err != nil {
-		if !errors.Is(err, ErrContended) { // else a later writer does the same
-			f.fail(s.home, err)
+	for {
+		c, err := s.homeContent(ctx)
+		if err != nil || c.number >= f.newest {
+			return // a racing writer's number: its write replaced ours
 		}
+		c.op, c.floor = f.c.op, f.newest
+		err = l.home(ctx, &c)
+		if errors.Is(err, errMovedOn) {
+			continue // what was read is not what counts any more
+		}
+		if err != nil {
+			f.fail(s.home, err)
+			return
+		}
+		again := newFanout(s, l, &c, s.slots.but(s.home))
+		f.progress.Total += len(again.pending)
+		again.progress = f.progress
+		again.run(ctx)
+		f.failed, f.newest = again.failed, again.newest
 		return
 	}
-	again := newFanout(s, l, &c, s.slots.but(s.home))
-	again.run(ctx)
-	f.failed = nil
-	f.merge(again)
 }
 
 // homeContent reads the home replica as a change that makes others equal to it.
