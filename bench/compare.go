@@ -184,8 +184,8 @@ func bootstrap(x []float64, confidence float64, rng *rand.Rand) (mid, low, high 
 	return median(x), medians[tail], medians[resamples-1-tail]
 }
 
-// studentQuantile approximates the quantile of Student's t (Abramowitz and Stegun 26.7.5), within 1 % from 4 degrees of
-// freedom up to the 99.5th percentile, which is finer than resampling a handful of values can tell.
+// studentQuantile approximates the quantile of Student's t (Abramowitz and Stegun 26.7.5), within 2 % from 4 degrees of
+// freedom up to the 99.5th percentile: resampling a handful of values tells no finer.
 func studentQuantile(p, degrees float64) float64 {
 	z := math.Sqrt2 * math.Erfinv(2*p-1)
 	z2 := z * z

@@ -124,25 +124,23 @@ func TestRunRecordsWhatOperationsTook(t *testing.T) {
 }
 
 // A worker may be held up between looking at the clock and handing in the sample.
-func TestLateSampleReachesItsPackedInterval(t *testing.T) {
-	o, err := (&Options{}).resolve(1)
-	if err != nil {
-		t.Fatal(err)
+func TestSeriesTakesLateSamples(t *testing.T) {
+	s := newSeries(time.Minute)
+	s.record(0, 1000)
+	s.record(0, 1000)
+	s.record(3, 5000)
+	s.record(0, 4000)
+	s.record(1, int64(time.Hour))
+	want := []Latency{
+		{Count: 3, Mean: 2000, Min: 1000, P50: 1000, P90: 4000, P99: 4000, P999: 4000, Max: 4000},
+		{OutOfRange: 1, Min: time.Hour, Max: time.Hour},
+		{},
+		{Count: 1, Mean: 5000, Min: 5000, P50: 5000, P90: 5000, P99: 5000, P999: 5000, Max: 5000},
+		{},
 	}
-	s := newStore(&o, 0, []int{1})
-	at := func(end time.Duration) sample {
-		return sample{end: int64(end), start: int64(end) - 1000, intended: int64(end) - 1000}
-	}
-	s.record([]sample{at(100 * time.Millisecond), at(200 * time.Millisecond)})
-	s.compact(int64(10 * time.Second))
-	if h := s.intervals[0][0][0]; h.packed == "" || h.h != nil {
-		t.Fatal("the interval is not packed")
-	}
-	s.record([]sample{at(300 * time.Millisecond)})
-	s.compact(int64(10 * time.Second))
-	h := s.intervals[0][0][0]
-	h.unpack()
-	if l := h.latency(); l.Count != 3 || l.P50 != time.Microsecond || l.Mean != 1000 {
-		t.Errorf("got %+v, want 3 of 1 µs", l)
+	for i, h := range s.all(5) {
+		if got := h.latency(); got != want[i] {
+			t.Errorf("interval %d: got %+v, want %+v", i, got, want[i])
+		}
 	}
 }

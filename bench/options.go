@@ -189,8 +189,8 @@ func (o *Options) resolve(variants int) (Options, error) {
 	setDefault(&c.LatenessLimit, time.Millisecond)
 	setDefault(&c.MaxErrorShare, 0.001)
 	setDefault(&c.CountOps, 400)
-	if c.Interval < time.Millisecond {
-		return bad("Interval", c.Interval, "use at least 1 ms")
+	if c.Interval < 10*time.Millisecond {
+		return bad("Interval", c.Interval, "use at least 10 ms")
 	}
 	if c.MaxLatency < time.Microsecond || c.MaxLatency > 24*time.Hour {
 		return bad("MaxLatency", c.MaxLatency, "use 1 µs to 24 h")

@@ -42,7 +42,6 @@ func (r *run) monitor(stop <-chan struct{}) {
 			return
 		case <-t.C:
 			r.flush()
-			r.store.compact(r.now())
 			r.report()
 		}
 	}

@@ -3,8 +3,6 @@ package bench
 import (
 	"sync"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // sample is one operation that succeeded. Times are nanoseconds since the start of the run.
@@ -79,18 +77,20 @@ type store struct {
 	mu        sync.Mutex
 	origin    int64 // when measuring began, nanoseconds since the start of the run
 	count     int64
-	last      int64      // the latest end seen
-	totals    [][]timing // by variant, kind
-	rounds    [][]timing // by round, variant
-	intervals [][][]*intervalHistogram
+	last      int64       // the latest end seen
+	totals    [][]timing  // by variant, kind
+	rounds    [][]timing  // by round, variant
+	intervals [][]*series // by variant, kind
 }
 
+// newStore takes the number of kinds of each variant.
 func newStore(c *Options, rounds int, kinds []int) *store {
-	s := &store{open: c.Load.Mode == Open, limit: c.MaxLatency, interval: int64(c.Interval), kinds: kinds}
-	s.totals = make([][]timing, len(kinds))
+	s := &store{open: c.Load.Mode == Open, limit: c.MaxLatency, interval: int64(c.Interval)}
+	s.totals, s.intervals = make([][]timing, len(kinds)), make([][]*series, len(kinds))
 	for v, n := range kinds {
 		for range n {
 			s.totals[v] = append(s.totals[v], newTiming(s.limit))
+			s.intervals[v] = append(s.intervals[v], newSeries(s.limit))
 		}
 	}
 	s.rounds = make([][]timing, rounds)
@@ -118,38 +118,11 @@ func (s *store) record(batch []sample) {
 		if int(sm.round) < len(s.rounds) {
 			s.rounds[sm.round][sm.variant].record(sm, s.open)
 		}
-		s.at(int(max(sm.end-s.origin, 0) / s.interval))[sm.variant][sm.kind].record(sm.response())
+		s.intervals[sm.variant][sm.kind].record(s.intervalOf(sm.end), sm.response())
 	}
 }
 
-func (s *store) at(i int) [][]*intervalHistogram {
-	for len(s.intervals) <= i {
-		byVariant := make([][]*intervalHistogram, len(s.kinds))
-		for v, n := range s.kinds {
-			for range n {
-				byVariant[v] = append(byVariant[v], &intervalHistogram{histogram: newHistogram(s.limit)})
-			}
-		}
-		s.intervals = append(s.intervals, byVariant)
-	}
-	return s.intervals[i]
-}
-
-// compact shrinks the intervals that ended well before now. A sample that still arrives for one unpacks it again.
-func (s *store) compact(now int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.intervals {
-		if s.origin+int64(i+2)*s.interval > now {
-			break
-		}
-		for _, byKind := range s.intervals[i] {
-			for _, h := range byKind {
-				h.pack()
-			}
-		}
-	}
-}
+func (s *store) intervalOf(at int64) int { return int(max(at-s.origin, 0) / s.interval) }
 
 func (s *store) seen() int64 {
 	s.mu.Lock()
@@ -157,32 +130,34 @@ func (s *store) seen() int64 {
 	return s.count
 }
 
-// intervalHistogram is a histogram that shrinks to about 1 kB when no longer written to: an hour holds thousands.
-type intervalHistogram struct {
-	*histogram
-	packed string
+// series is the intervals of one kind of one variant. The latest one is dense for speed; older ones are packed, as an hour
+// has thousands of them.
+type series struct {
+	latest *histogram
+	older  []*histogram
 }
 
-func (h *intervalHistogram) record(v int64) {
-	h.unpack()
-	h.histogram.record(v)
-}
+func newSeries(limit time.Duration) *series { return &series{latest: newHistogram(limit)} }
 
-func (h *intervalHistogram) pack() {
-	if h.packed == "" && h.h != nil {
-		if h.packed = h.encode(); h.packed != "" {
-			h.h = nil
-		}
-	}
-}
-
-func (h *intervalHistogram) unpack() {
-	if h.packed == "" {
+func (s *series) record(interval int, v int64) {
+	s.reach(interval)
+	if interval < len(s.older) {
+		// A worker was held up between looking at the clock and handing in what it saw.
+		s.older[interval].record(v)
 		return
 	}
-	full, err := hdrhistogram.Decode([]byte(h.packed))
-	if err != nil {
-		panic("bench: a histogram of this process does not decode: " + err.Error())
+	s.latest.record(v)
+}
+
+// reach makes the given interval the latest one, unless it is past already.
+func (s *series) reach(interval int) {
+	for len(s.older) < interval {
+		s.older = append(s.older, s.latest.pack())
 	}
-	h.h, h.packed = full, ""
+}
+
+// all ends the series after n intervals.
+func (s *series) all(n int) []*histogram {
+	s.reach(n)
+	return s.older
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -89,7 +90,7 @@ type Latency struct {
 // Histogram decodes HDR.
 func (l Latency) Histogram() (*hdrhistogram.Histogram, error) {
 	if l.HDR == "" {
-		return nil, fmt.Errorf("bench: this latency has no histogram: take a variant's or a kind's, or read the interval log")
+		return nil, errors.New("bench: this latency has no histogram: take a variant's or a kind's")
 	}
 	h, err := hdrhistogram.Decode([]byte(l.HDR))
 	if err != nil {
@@ -108,7 +109,8 @@ type Generator struct {
 	// MaxBacklog is the most operations that waited for a worker at a time, warm-up included.
 	MaxBacklog int64 `json:"max_backlog"`
 
-	// Lateness is by how much the generator missed intended starts. It is part of every response time.
+	// Lateness is by how much the generator missed intended starts. It is part of response times. So is the time that
+	// a waiting worker takes to wake up, which is not in here: service time leaves out both.
 	Lateness Latency `json:"lateness"`
 }
 
@@ -120,12 +122,19 @@ type Interval struct {
 	End      time.Time `json:"end"`
 	Response Latency   `json:"response"`
 
-	packed string
+	h *histogram
 }
 
 // Histogram returns the interval's distribution in nanoseconds. Intervals read from JSON have none.
 func (i Interval) Histogram() (*hdrhistogram.Histogram, error) {
-	return Latency{HDR: i.packed}.Histogram()
+	if i.h == nil {
+		return nil, errors.New("bench: this interval has no histogram, as it was read from a report: read the interval log")
+	}
+	full := i.h.dense()
+	if packed, ok := i.h.h.(*hdrhistogram.PackedHistogram); ok {
+		packed.MergeInto(full)
+	}
+	return full, nil
 }
 
 // MarkKind is a reason to distrust a result.

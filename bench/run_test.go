@@ -35,7 +35,7 @@ func TestBadArguments(t *testing.T) {
 		{"too many start", variants(ok), open(1e12, 24*time.Hour), "Load.Duration is 24h0m0s: too many operations"},
 		{"negative duration", variants(ok), &Options{Load: Load{Duration: -1}}, "Load.Duration is -1ns: use a positive duration"},
 		{"negative interval", variants(ok), &Options{Interval: -1}, "Interval is -1ns: use a positive duration"},
-		{"tiny interval", variants(ok), &Options{Interval: 1}, "Interval is 1ns: use at least 1 ms"},
+		{"tiny interval", variants(ok), &Options{Interval: 1}, "Interval is 1ns: use at least 10 ms"},
 		{"negative ops", variants(ok), &Options{Load: Load{Ops: -1}}, "Load.Ops is -1: use a positive number"},
 		{"negative workers", variants(ok), &Options{Load: Load{Workers: -1}}, "Load.Workers is -1: use a positive number"},
 		{"too many workers", variants(ok), &Options{Load: Load{Workers: 1e6}}, "Load.Workers is 1000000: use at most"},

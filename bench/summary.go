@@ -74,18 +74,20 @@ func summarise(t timing, open bool) (response Latency, service *Latency) {
 
 func (r *run) intervals(res *Result, at func(int64) time.Time, ended int64) {
 	st := r.store
-	for i, byVariant := range st.intervals {
+	if st.last == 0 {
+		return
+	}
+	n := st.intervalOf(st.last) + 1
+	for i := range n {
 		start := st.origin + int64(i)*st.interval
 		end := min(start+st.interval, max(ended, st.last))
-		for v, byKind := range byVariant {
-			for k, h := range byKind {
-				h.unpack()
+		for v, byKind := range st.intervals {
+			for k, s := range byKind {
+				h := s.all(n)[i]
 				res.Intervals = append(res.Intervals, Interval{
 					Variant: r.subjects[v].name, Kind: r.subjects[v].Kinds[k].Name,
-					Start: at(start), End: at(end),
-					Response: h.latency(), packed: h.encode(),
+					Start: at(start), End: at(end), Response: h.latency(), h: h,
 				})
-				h.pack()
 			}
 		}
 	}
