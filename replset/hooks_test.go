@@ -84,6 +84,17 @@ func newSet(t *testing.T, b Backend, opts *Options) *Set {
 	return s
 }
 
+// newFew is a set kept in 64 slots and its home, over all three masters: writes
+// take a moment there, and a third of a second in all slots under the race
+// detector.
+func newFew(t *testing.T, b Backend, opts Options) *Set {
+	t.Helper()
+	for slot := 0; slot < slotmap.Slots; slot += slotmap.Slots / 64 {
+		opts.Slots = append(opts.Slots, uint16(slot))
+	}
+	return newSet(t, b, &opts)
+}
+
 func publish(t *testing.T, s *Set, members ...string) {
 	t.Helper()
 	if err := s.Publish(t.Context(), members); err != nil {
@@ -117,12 +128,11 @@ func do(t *testing.T, b Backend, cmd ...string) any {
 	return v
 }
 
-// otherSlot is a slot that is not the set's home, and others for other i.
-func (s *Set) otherSlot(i int) uint16 {
-	return uint16((int(s.home) + 1 + i*5000) % slotmap.Slots)
-}
+// otherSlot is a slot that holds a replica and is not the set's home, another
+// for each i below 64.
+func (s *Set) otherSlot(i int) uint16 { return s.slots.but(s.home)[i] }
 
-// once returns an error the first n times it is called, then nil.
+// times returns an error the first n times it is called, then nil.
 func times(n int, err error) func() error {
 	var mu sync.Mutex
 	return func() error {

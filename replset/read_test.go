@@ -125,7 +125,7 @@ func TestMissingIsNotEmpty(t *testing.T) {
 	}{
 		{"never published", func(*testing.T, *Set, Backend) {}, ErrReplicaMissing},
 		{"cleared", func(t *testing.T, s *Set, b Backend) {
-			place(t, s, []string{"a", "b"}, key)
+			publish(t, s, "a", "b")
 			if err := s.Clear(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +160,7 @@ func TestMissingIsNotEmpty(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			b := memory.New()
-			s := newSet(t, b, nil)
+			s := newSet(t, b, &Options{Slots: []uint16{slotmap.Slot(key)}})
 			c.spoil(t, s, b)
 			do(t, b, "SADD", key, "a", "z")
 			do(t, b, "SET", "dest:{1}", "kept")

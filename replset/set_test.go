@@ -22,6 +22,19 @@ func TestNewRefusesMistakes(t *testing.T) {
 	}
 }
 
+func TestNewRefusesContradictions(t *testing.T) {
+	for name, opts := range map[string]*Options{
+		"negative Patience":     {Patience: -1},
+		"negative ReadPatience": {ReadPatience: -1},
+		"negative WaitReplicas": {WaitReplicas: -1},
+		"a slot too high":       {Slots: []uint16{1, slotmap.Slots}},
+	} {
+		if s, err := New(memory.New(), "active", opts); s != nil || err == nil || !strings.HasPrefix(err.Error(), "replset: ") {
+			t.Errorf("%s: got %v, %v, want an error", name, s, err)
+		}
+	}
+}
+
 func TestNewDoesNoIO(t *testing.T) {
 	b := newHooks()
 	for _, name := range []string{"a", "a:b", "with space", "\x00\xff", "ключ"} {

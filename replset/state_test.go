@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/shardkit/shardkit/slotmap"
 )
 
 // replica is what stands at a replica's place, read in one step.
@@ -23,10 +21,10 @@ func (r replica) number() int64 {
 }
 
 // readAll reads every replica and its stamp.
-func readAll(t *testing.T, s *Set) [slotmap.Slots]replica {
+func readAll(t *testing.T, s *Set) map[uint16]replica {
 	t.Helper()
-	var all [slotmap.Slots]replica
-	for slot := range uint16(slotmap.Slots) {
+	all := make(map[uint16]replica, len(s.slots.list))
+	for _, slot := range s.slots.list {
 		all[slot] = readOne(t, s, slot)
 	}
 	return all
@@ -57,7 +55,8 @@ func wantEverywhere(t *testing.T, s *Set, members ...string) {
 	all := readAll(t, s)
 	home := all[s.home]
 	wrong := 0
-	for slot, r := range all {
+	for _, slot := range s.slots.list {
+		r := all[slot]
 		st, ok := parseStamp(r.stamp)
 		switch {
 		case !ok, r.members != strings.Join(want, " "), r.stamp != home.stamp,
@@ -75,7 +74,9 @@ func wantEverywhere(t *testing.T, s *Set, members ...string) {
 // wantCleared checks that no replica stands, and that each slot keeps the number.
 func wantCleared(t *testing.T, s *Set) {
 	t.Helper()
-	for slot, r := range readAll(t, s) {
+	all := readAll(t, s)
+	for _, slot := range s.slots.list {
+		r := all[slot]
 		if st, ok := parseStamp(r.stamp); !ok || st.count != cleared || r.members != "" {
 			t.Errorf("slot %d holds %q under %q, want a cleared stamp alone", slot, r.members, r.stamp)
 			return
