@@ -120,8 +120,8 @@ func transient(err error) bool {
 
 // permanent reports errors of our own, which no repetition cures.
 func permanent(err error) bool {
-	var foreign *ForeignKeyError
-	return errors.As(err, &foreign) || errors.Is(err, ErrReplicaMissing) || errors.Is(err, ErrReplicaDrifted) ||
+	var drift driftError
+	return isForeign(err) || errors.As(err, &drift) || errors.Is(err, ErrReplicaMissing) || errors.Is(err, ErrReplicaDrifted) ||
 		errors.Is(err, ErrNotCluster) || errors.Is(err, ErrTooOld) || errors.Is(err, errUnexpected) || errors.Is(err, errMovedOn)
 }
 

@@ -12,7 +12,7 @@ import (
 // steps short enough not to hold up the node's other clients.
 type fanout struct {
 	set      *Set
-	ladder   *ladder
+	open     func(addr string) stepper
 	c        *change
 	pending  []uint16
 	progress *Progress
@@ -26,7 +26,8 @@ type fanout struct {
 
 func newFanout(s *Set, l *ladder, c *change, slots []uint16) *fanout {
 	return &fanout{
-		set: s, ladder: l, c: c, pending: slots,
+		set: s, c: c, pending: slots,
+		open:     func(addr string) stepper { return l.node(c, addr) },
 		progress: &Progress{Op: c.op, Done: len(s.slots.list) - len(slots), Total: len(s.slots.list)},
 		failed:   map[uint16]error{},
 	}
@@ -66,7 +67,7 @@ func (f *fanout) pass(ctx context.Context) {
 
 // node takes the change to one node's slots.
 func (f *fanout) node(ctx context.Context, addr string, slots []uint16) {
-	steps := f.ladder.node(f.c, addr)
+	steps := f.open(addr)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()

@@ -2,7 +2,6 @@ package replset
 
 import (
 	"context"
-	"crypto/rand"
 	_ "embed"
 	"slices"
 	"strconv"
@@ -21,33 +20,27 @@ var (
 	nodeScript   = newScript(nodeSource)
 )
 
-// sourceLife is how long a source stays if its writer dies, ms.
-const sourceLife = "60000"
-
 // nodeSteps writes many replicas a call by a script that runs on their node.
 // Slots that it leaves (they are moving, or not there any more) get a call each.
 type nodeSteps struct {
 	keySteps
 	node   *node
-	source string // key of the content to copy; empty before the first step
-	kind   string // how to copy it
+	source source // of a replacement
 }
 
 func (n *nodeSteps) step(ctx context.Context, slots []uint16) []error {
 	if n.node.keysOnly.isSet() {
 		return n.keySteps.step(ctx, slots)
 	}
-	if n.c.kind == replace && n.c.count > 0 && n.source == "" {
-		if err := n.putSource(ctx, slots[0]); err != nil {
-			return n.refused(ctx, slots, err)
-		}
+	if err := n.source.ready(ctx, slots[0]); err != nil {
+		return n.refused(ctx, slots, err)
 	}
 	exceptions, err := n.call(ctx, slots)
 	if err != nil {
 		return n.refused(ctx, slots, err)
 	}
 	if len(exceptions) > 0 && exceptions[0].slot < 0 { // the source is gone: its slot has moved, or it was evicted
-		n.source = ""
+		n.source.lost()
 		return n.keySteps.step(ctx, slots)
 	}
 	return n.redo(ctx, slots, exceptions)
@@ -67,30 +60,7 @@ func (n *nodeSteps) refused(ctx context.Context, slots []uint16, err error) []er
 	return n.keySteps.step(ctx, slots)
 }
 
-// putSource leaves the content on the node, in slot.
-func (n *nodeSteps) putSource(ctx context.Context, slot uint16) error {
-	key := n.set.replicaKey(slot) + sourceSuffix + rand.Text()
-	how := "auto"
-	if n.node.noRestore.isSet() {
-		how = "members"
-	}
-	v, err := n.set.eval(ctx, key, sourceScript, []string{key}, append([]string{sourceLife, how}, n.c.add...))
-	if err != nil {
-		return err
-	}
-	kind, ok := v.(string)
-	if !ok || kind != "restore" && kind != "members" {
-		return unexpected(v)
-	}
-	n.source, n.kind = key, kind
-	return nil
-}
-
-func (n *nodeSteps) end(ctx context.Context) {
-	if n.source != "" {
-		_, _ = n.set.backend.Do(ctx, n.source, []string{"DEL", n.source}) // else its life ends it
-	}
-}
+func (n *nodeSteps) end(ctx context.Context) { n.source.end(ctx) }
 
 // exception is a slot that a call did not settle; slot is an index, or -1.
 type exception struct {
@@ -100,7 +70,7 @@ type exception struct {
 
 // call runs the script for slots on the node that owns the first of them.
 func (n *nodeSteps) call(ctx context.Context, slots []uint16) ([]exception, error) {
-	c, kind, extra := n.c, n.kind, n.source
+	c, kind, extra := n.c, n.source.kind, n.source.key
 	switch {
 	case c.kind == delta:
 		kind = "delta"
@@ -166,9 +136,10 @@ func (n *nodeSteps) redo(ctx context.Context, slots []uint16, exceptions []excep
 			outcomes[e.slot] = errBehind
 			continue
 		}
-		if n.kind == "restore" && e.what != "redo" {
+		if n.source.kind == "restore" && e.what != "redo" {
 			n.node.noRestore.set() // an error of the command itself
-			n.source = ""
+			n.source.how = "members"
+			n.source.lost()
 		}
 		left, at = append(left, slots[e.slot]), append(at, e.slot)
 	}

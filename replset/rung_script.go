@@ -11,7 +11,14 @@ import (
 type scriptRung struct{ set *Set }
 
 func (r scriptRung) node(c *change, addr string) stepper {
-	return &nodeSteps{keySteps: keySteps{r.set, c}, node: r.set.nodeAt(addr)}
+	n := &nodeSteps{keySteps: keySteps{r.set, c}, node: r.set.nodeAt(addr)}
+	if c.kind == replace {
+		n.source = source{set: r.set, members: c.add, how: "auto"}
+		if n.node.noRestore.isSet() {
+			n.source.how = "members"
+		}
+	}
+	return n
 }
 
 func (r scriptRung) end(context.Context) {}

@@ -189,8 +189,12 @@ func (s *Set) overtake(ctx context.Context, l *ladder, f *fanout) {
 }
 
 // homeContent reads the home replica as a change that makes others equal to it.
-func (s *Set) homeContent(ctx context.Context) (change, error) {
-	replica := s.replicaKey(s.home)
+func (s *Set) homeContent(ctx context.Context) (change, error) { return s.contentOf(ctx, s.home) }
+
+// contentOf reads a replica as a change that makes others equal to it, or fails
+// where the content does not agree with the stamp.
+func (s *Set) contentOf(ctx context.Context, slot uint16) (change, error) {
+	replica := s.replicaKey(slot)
 	var c change
 	err := s.patiently(ctx, s.opts.Patience, func() error {
 		replies, err := s.backend.Tx(ctx, replica, [][]string{{"GET", replica + stampSuffix}, {"SMEMBERS", replica}})
@@ -205,6 +209,9 @@ func (s *Set) homeContent(ctx context.Context) (change, error) {
 			return err
 		}
 		members, err := asStrings(replies[1])
+		if err != nil && code(err) == "WRONGTYPE" {
+			return ErrReplicaDrifted
+		}
 		if err != nil {
 			return err
 		}
@@ -225,8 +232,7 @@ func (s *Set) homeContent(ctx context.Context) (change, error) {
 // adopts reports whether err is a foreign key that the options allow to be
 // overwritten.
 func (s *Set) adopts(err error) bool {
-	var foreign *ForeignKeyError
-	return s.opts.Adopt && errors.As(err, &foreign)
+	return s.opts.Adopt && isForeign(err)
 }
 
 // unique returns members without duplicates, in their order.
