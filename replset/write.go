@@ -12,9 +12,13 @@ import (
 //
 // A *WriteError names the slots that were not reached. Any other error comes
 // from the home slot, before the other slots were written. Publishing again is
-// always right.
+// always right. A set that would take more than Options.MaxBytes is refused with
+// a *TooLargeError before anything is written.
 func (s *Set) Publish(ctx context.Context, members []string) error {
 	members = unique(members)
+	if err := s.guard(ctx, members); err != nil {
+		return err
+	}
 	return s.write(ctx, change{op: "publish", kind: replace, add: members, count: len(members), digest: digestOf(members)})
 }
 

@@ -47,18 +47,25 @@ func (b *Backend) Do(ctx context.Context, key string, cmd []string) (any, error)
 func (b *Backend) Tx(ctx context.Context, key string, cmds [][]string) ([]any, error) {
 	all := make([]command, 0, len(cmds)+2)
 	all = append(append(append(all, command{"MULTI"}), wordsOf(cmds)...), command{"EXEC"})
+	n := len(cmds)
 	return await(ctx, func() ([]any, error) {
-		replies := b.whole(ctx, key, all)
-		if list, ok := replies[len(replies)-1].([]any); ok && len(list) == len(all)-2 {
-			return resp2Each(list), nil
-		}
-		for _, v := range replies { // a refused command says more than EXECABORT after it
-			if err, failed := v.(error); failed {
-				return nil, err
-			}
-		}
-		return nil, fmt.Errorf("goredis: EXEC returned %T, not %d replies", replies[len(replies)-1], len(all)-2)
+		return executed(b.whole(ctx, key, all), n)
 	})
+}
+
+// executed takes EXEC's replies, the last of all, or the error that kept it from
+// running n commands.
+func executed(replies []any, n int) ([]any, error) {
+	last := replies[len(replies)-1]
+	if list, ok := last.([]any); ok && len(list) == n {
+		return resp2Each(list), nil
+	}
+	for _, v := range replies { // a refused command says more than EXECABORT after it
+		if err, failed := v.(error); failed {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("goredis: EXEC returned %T, not %d replies", last, n)
 }
 
 // Pipeline runs the commands as one pipeline per node.
@@ -279,4 +286,21 @@ func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 		var none T
 		return none, fmt.Errorf("goredis: gave up waiting for the reply: %w", ctx.Err())
 	}
+}
+
+// ReadTx is Tx for commands that only read, on a replica of the slot's master
+// where the client knows one. It satisfies replset.ReplicaReader.
+func (b *Backend) ReadTx(ctx context.Context, key string, cmds [][]string) ([]any, error) {
+	// READONLY lets a replica serve reads; the connection keeps it, which on a
+	// master means nothing.
+	all := append(append([]command{{"READONLY"}, {"MULTI"}}, wordsOf(cmds)...), command{"EXEC"})
+	n := len(cmds)
+	return await(ctx, func() ([]any, error) {
+		node, err := b.client.SlaveForKey(ctx, key)
+		if err != nil {
+			b.sawError(ctx, err)
+			return nil, err
+		}
+		return executed(b.send(ctx, node, false, all), n)
+	})
 }
