@@ -177,8 +177,10 @@ func TestOpenLoopRateAndOps(t *testing.T) {
 func TestPaceOnThisMachine(t *testing.T) {
 	s := one(func(context.Context) error { return nil })
 	r := mustRun(t, s, &Options{Load: Load{Mode: Open, Rate: 1000, Duration: 500 * time.Millisecond}, SkipCounters: true})
-	t.Logf("lateness: %+v", r.Generator.Lateness)
-	if r.Generator.Lateness.P50 > time.Millisecond {
-		t.Errorf("the generator is late by %v at the median", r.Generator.Lateness.P50)
+	l := r.Generator.Lateness
+	t.Logf("lateness: p50 %v, p99 %v", l.P50, l.P99)
+	// 10 µs on an idle machine; a loaded one may take milliseconds, and the results then say so.
+	if l.P50 > 10*time.Millisecond {
+		t.Errorf("the generator is late by %v at the median", l.P50)
 	}
 }

@@ -32,7 +32,7 @@ type Settings struct {
 	Interval   time.Duration `json:"interval_ns"`
 	MaxLatency time.Duration `json:"max_latency_ns"`
 	Seed       uint64        `json:"seed"`
-	Rounds     int           `json:"rounds"`
+	Rounds     int           `json:"rounds"` // 0 with one variant
 	SliceOps   int           `json:"slice_ops"`
 	Confidence float64       `json:"confidence"`
 	Threshold  float64       `json:"threshold"`
