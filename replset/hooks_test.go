@@ -13,11 +13,12 @@ import (
 
 // hooks is a backend that a test can break: before is asked for each command of
 // each call, and a non-nil error is returned instead of running it (for a whole
-// Tx, if any of its commands gets one). after sees what was run.
+// Tx, if any of its commands gets one). after is asked when it has run, and its
+// error takes the place of the replies, as when they are lost on their way.
 type hooks struct {
 	Backend
 	before func(slot uint16, cmd []string) error
-	after  func(slot uint16, cmd []string)
+	after  func(slot uint16, cmd []string) error
 	calls  atomic.Int64
 }
 
@@ -29,10 +30,11 @@ func (h *hooks) ask(key string, cmd []string) error {
 	return h.before(slotmap.Slot(key), cmd)
 }
 
-func (h *hooks) ran(key string, cmd []string) {
-	if h.after != nil {
-		h.after(slotmap.Slot(key), cmd)
+func (h *hooks) ran(key string, cmd []string) error {
+	if h.after == nil {
+		return nil
 	}
+	return h.after(slotmap.Slot(key), cmd)
 }
 
 func (h *hooks) Do(ctx context.Context, key string, cmd []string) (any, error) {
@@ -40,7 +42,9 @@ func (h *hooks) Do(ctx context.Context, key string, cmd []string) (any, error) {
 		return nil, err
 	}
 	v, err := h.Backend.Do(ctx, key, cmd)
-	h.ran(key, cmd)
+	if lost := h.ran(key, cmd); lost != nil {
+		return nil, lost
+	}
 	return v, err
 }
 
@@ -63,7 +67,9 @@ func (h *hooks) Tx(ctx context.Context, key string, cmds [][]string) ([]any, err
 	}
 	list, err := h.Backend.Tx(ctx, key, cmds)
 	for _, cmd := range cmds {
-		h.ran(key, cmd)
+		if lost := h.ran(key, cmd); lost != nil {
+			return nil, lost
+		}
 	}
 	return list, err
 }
@@ -139,6 +145,20 @@ func times(n int, err error) func() error {
 		mu.Lock()
 		defer mu.Unlock()
 		if n--; n < 0 {
+			return nil
+		}
+		return err
+	}
+}
+
+// eachSlot returns an error the first n times it is called for a slot.
+func eachSlot(n int, err error) func(slot uint16) error {
+	var mu sync.Mutex
+	seen := map[uint16]int{}
+	return func(slot uint16) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[slot]++; seen[slot] > n {
 			return nil
 		}
 		return err
