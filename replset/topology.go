@@ -47,7 +47,7 @@ func parseTopology(v any, slots []uint16) (topology, error) {
 		first, err1 := asInt(r[0])
 		last, err2 := asInt(r[1])
 		master, _ := r[2].([]any)
-		if err1 != nil || err2 != nil || len(master) < 2 || first < 0 || last >= slotmap.Slots {
+		if err1 != nil || err2 != nil || len(master) < 2 || first < 0 || first > last || last >= slotmap.Slots {
 			return topology{}, unexpected(v)
 		}
 		name := fmt.Sprint(master[0], ":", master[1])
