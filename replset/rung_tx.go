@@ -210,10 +210,14 @@ func (r *txRung) end(ctx context.Context) {
 		return
 	}
 	key := r.leaseKey()
-	// A lease that cannot be given back ends by itself.
-	if v, err := r.set.backend.Do(ctx, key, []string{"GET", key}); err == nil && v == r.token {
-		_, _ = r.set.backend.Do(ctx, key, []string{"DEL", key})
-	}
+	// A lease that cannot be given back ends by itself, and holds others up till then.
+	_ = r.set.patiently(ctx, time.Second, func() error {
+		v, err := r.set.backend.Do(ctx, key, []string{"GET", key})
+		if err == nil && v == r.token {
+			_, err = r.set.backend.Do(ctx, key, []string{"DEL", key})
+		}
+		return err
+	})
 }
 
 func (r *txRung) leaseKey() string { return r.set.replicaKey(r.set.home) + leaseSuffix }
