@@ -1,0 +1,179 @@
+package rueidisbackend
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"go.uber.org/goleak"
+
+	"github.com/shardkit/shardkit/harness"
+	"github.com/shardkit/shardkit/harness/harnesstest"
+	"github.com/shardkit/shardkit/replset"
+)
+
+var _ replset.Backend = (*Backend)(nil)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if c := shared.cluster; c != nil {
+		if err := c.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	// rueidis ends its own goroutines some time after Close: a node that was
+	// dropped is kept for 5 s, and a refresh of the slot map sleeps up to 1 s.
+	deadline := time.Now().Add(10 * time.Second)
+	leaks := goleak.Find()
+	for leaks != nil && time.Now().Before(deadline) {
+		leaks = goleak.Find()
+	}
+	if leaks != nil {
+		fmt.Fprintln(os.Stderr, leaks)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// shared is the cluster of all tests that leave it as it was. It takes 2 s to
+// start.
+var shared struct {
+	once    sync.Once
+	cluster *harness.Cluster
+	err     error
+}
+
+func sharedCluster(t *testing.T) *harness.Cluster {
+	t.Helper()
+	shared.once.Do(func() {
+		// Private, because tests move slots.
+		shared.cluster, shared.err = harness.StartCluster(context.Background(), harness.Options{Private: true})
+	})
+	if shared.err != nil {
+		harnesstest.Skip(t, shared.err)
+	}
+	return shared.cluster
+}
+
+// connect returns a backend over a new client, with default options but for
+// what change does to them.
+func connect(t *testing.T, c *harness.Cluster, change ...func(*rueidis.ClientOption)) *Backend {
+	t.Helper()
+	o := rueidis.ClientOption{InitAddress: c.Addrs()}
+	for _, f := range change {
+		f(&o)
+	}
+	client, err := rueidis.NewClient(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	b, err := New(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// warm makes the backend read the slot map.
+func warm(t *testing.T, b *Backend) {
+	t.Helper()
+	if _, err := b.Do(t.Context(), "x", []string{"PING"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keyIn returns a key in the slot; other suffixes give other keys.
+func keyIn(b *Backend, slot uint16, suffix string) string {
+	for n := 0; ; n++ {
+		if tag := "{" + strconv.Itoa(n) + "}"; b.slotOf(tag) == slot {
+			return tag + suffix
+		}
+	}
+}
+
+// masters returns the owner of a slot and another master.
+func masters(t *testing.T, c *harness.Cluster, slot uint16) (owner, other *harness.Node) {
+	t.Helper()
+	owner, err := c.Owner(t.Context(), int(slot))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := c.Masters(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range all {
+		if n != owner {
+			return owner, n
+		}
+	}
+	t.Fatal("the cluster has one master")
+	return nil, nil
+}
+
+// tell runs a command on a node past the backend.
+func tell(t *testing.T, n *harness.Node, cmd ...string) any {
+	t.Helper()
+	v, err := n.Do(t.Context(), cmd...)
+	if err != nil {
+		t.Fatalf("%s: %q: %v", n, cmd, err)
+	}
+	return v
+}
+
+// eventually waits for a state of the servers.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.Now().Add(15 * time.Second)
+	for !is() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not after 15 s: %s", what)
+		}
+		<-tick.C
+	}
+}
+
+// ways are the methods, for one command.
+var ways = []struct {
+	name string
+	run  func(ctx context.Context, b *Backend, key string, cmd ...string) (any, error)
+}{
+	{"Do", func(ctx context.Context, b *Backend, key string, cmd ...string) (any, error) {
+		return b.Do(ctx, key, cmd)
+	}},
+	{"Pipeline", func(ctx context.Context, b *Backend, key string, cmd ...string) (any, error) {
+		return one(b.Pipeline(ctx, []string{key}, [][]string{cmd}), nil)
+	}},
+	{"Tx", func(ctx context.Context, b *Backend, key string, cmd ...string) (any, error) {
+		return one(b.Tx(ctx, key, [][]string{cmd}))
+	}},
+}
+
+func one(list []any, err error) (any, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(list) != 1:
+		return nil, fmt.Errorf("%d elements for one command", len(list))
+	}
+	if err, failed := list[0].(error); failed {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// privateCluster starts a cluster for tests that break it.
+func privateCluster(t *testing.T, o harness.Options) *harness.Cluster {
+	t.Helper()
+	o.Private = true
+	return harnesstest.Cluster(t, o)
+}
