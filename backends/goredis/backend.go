@@ -32,7 +32,7 @@ func New(client *redis.ClusterClient) *Backend {
 // Do runs one command on the master that owns key's slot.
 func (b *Backend) Do(ctx context.Context, key string, cmd []string) (any, error) {
 	all := []command{words(cmd)}
-	return await(ctx, func() (any, error) {
+	return await(ctx, b, func() (any, error) {
 		v := b.whole(ctx, key, all)[0]
 		if err, failed := v.(error); failed {
 			return nil, err
@@ -48,7 +48,7 @@ func (b *Backend) Tx(ctx context.Context, key string, cmds [][]string) ([]any, e
 	all := make([]command, 0, len(cmds)+2)
 	all = append(append(append(all, command{"MULTI"}), wordsOf(cmds)...), command{"EXEC"})
 	n := len(cmds)
-	return await(ctx, func() ([]any, error) {
+	return await(ctx, b, func() ([]any, error) {
 		return executed(b.whole(ctx, key, all), n)
 	})
 }
@@ -71,7 +71,7 @@ func executed(replies []any, n int) ([]any, error) {
 // Pipeline runs the commands as one pipeline per node.
 func (b *Backend) Pipeline(ctx context.Context, keys []string, cmds [][]string) []any {
 	keys, all := slices.Clone(keys), wordsOf(cmds)
-	replies, err := await(ctx, func() ([]any, error) { return resp2Each(b.spread(ctx, keys, all)), nil })
+	replies, err := await(ctx, b, func() ([]any, error) { return resp2Each(b.spread(ctx, keys, all)), nil })
 	if err != nil {
 		replies = fill(len(cmds), err)
 	}
@@ -233,13 +233,14 @@ const keyInSlot0 = "{3560}"
 
 // sawError asks for a new slot map after an error that an old one explains, at
 // most once a second. By itself the client asks once a minute, and until then
-// keeps dialling a master that died.
+// keeps dialling a master that died. A deadline of the caller's counts too: it may
+// be shorter than what the client takes to find that out.
 func (b *Backend) sawError(ctx context.Context, err error) {
 	var server redis.Error
 	if errors.As(err, &server) && !redis.IsClusterDownError(err) && !redis.IsReadOnlyError(err) && !isMoved(err) {
 		return
 	}
-	if ctx.Err() != nil {
+	if errors.Is(err, context.Canceled) {
 		return
 	}
 	now, last := time.Now().UnixNano(), b.reloaded.Load()
@@ -262,7 +263,7 @@ func fill(n int, err error) []any {
 // default the client looks at neither a deadline nor a cancellation once a
 // command is on its way. f goes on in the background until the client's own
 // time-out.
-func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+func await[T any](ctx context.Context, b *Backend, f func() (T, error)) (T, error) {
 	if ctx.Done() == nil {
 		return f()
 	}
@@ -283,6 +284,7 @@ func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	case r := <-done:
 		return r.v, r.err
 	case <-ctx.Done():
+		b.sawError(ctx, ctx.Err())
 		var none T
 		return none, fmt.Errorf("goredis: gave up waiting for the reply: %w", ctx.Err())
 	}
@@ -295,7 +297,7 @@ func (b *Backend) ReadTx(ctx context.Context, key string, cmds [][]string) ([]an
 	// master means nothing.
 	all := append(append([]command{{"READONLY"}, {"MULTI"}}, wordsOf(cmds)...), command{"EXEC"})
 	n := len(cmds)
-	return await(ctx, func() ([]any, error) {
+	return await(ctx, b, func() ([]any, error) {
 		node, err := b.client.SlaveForKey(ctx, key)
 		if err != nil {
 			b.sawError(ctx, err)
