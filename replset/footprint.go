@@ -3,6 +3,7 @@ package replset
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 
 	"github.com/shardkit/shardkit/slotmap"
@@ -11,7 +12,7 @@ import (
 var (
 	//go:embed lua/footprint.lua
 	footprintSource string
-	footprintScript = newScript(footprintSource)
+	footprintScript = newScript(encodingSource + footprintSource)
 )
 
 // Footprint is the memory that a set takes.
@@ -34,15 +35,13 @@ const (
 	keyOverhead    = 96
 )
 
-// tableShare is what MEMORY USAGE leaves out of a key: its share of the key
-// space's own table, which is doubled when it is full, and of the slot's list of
-// keys.
-const tableShare = 24
+// tableShare is what a key takes of the key space's own table, on average.
+const tableShare = 12
 
 // Footprint tells how much memory a Publish of members would take, before it
-// does. The home slot's master builds one replica under another name, measures
-// it and deletes it: encodings, and with them sizes, differ by server version
-// and settings.
+// does. The home slot's master builds a few replicas under other names, measures
+// and deletes them: encodings, and with them sizes, differ by server version,
+// allocator and settings.
 func (s *Set) Footprint(ctx context.Context, members []string) (Footprint, error) {
 	const op = "footprint"
 	members = unique(members)
@@ -63,34 +62,32 @@ func (s *Set) measure(ctx context.Context, members []string) (Footprint, error) 
 	}
 	replica := s.replicaKey(s.home)
 	sample := stamp{number: 1 << 50, count: len(members), digest: digestMask}
-	// The sample's keys are as long as the real ones, give or take a byte.
-	keys := []string{replica + "?", replica + stampSuffix + "?"}
+	keys := []string{replica + ":", replica + stampSuffix + ":"}
 	err := s.patiently(ctx, s.opts.ReadPatience, func() error {
 		v, err := s.eval(ctx, replica, footprintScript, keys, append([]string{sample.String()}, members...))
 		if err != nil {
 			return err
 		}
 		list, ok := v.([]any)
-		if !ok || len(list) != 3 {
+		if !ok || len(list) != 2 {
 			return unexpected(v)
 		}
-		set, err := asInt(list[0])
-		if err != nil {
-			return err
+		f.PerReplica, err = asInt(list[0])
+		if err == nil && f.PerReplica < 0 {
+			return errFreeing
 		}
-		stamp, err := asInt(list[1])
-		f.PerReplica = set + stamp + tableShare
-		if set > 0 {
-			f.PerReplica += tableShare
-		}
-		f.Encoding, _ = list[2].(string)
+		f.PerReplica += 2 * tableShare
+		f.Encoding, _ = list[1].(string)
 		return err
 	})
-	if err != nil && scriptsRefused(err) {
+	if errors.Is(err, errFreeing) || err != nil && !transient(err) && code(err) != "" {
 		return estimate(members), nil
 	}
 	return f, err
 }
+
+// errFreeing: memory is being freed in the background.
+var errFreeing = errors.New("the server is freeing memory")
 
 func estimate(members []string) Footprint {
 	f := Footprint{Members: len(members), Encoding: "unknown", PerReplica: 2 * keyOverhead}

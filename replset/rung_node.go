@@ -16,7 +16,10 @@ var (
 	//go:embed lua/node.lua
 	nodeSource string
 
-	sourceScript = newScript(sourceSource)
+	//go:embed lua/encoding.lua
+	encodingSource string
+
+	sourceScript = newScript(encodingSource + sourceSource)
 	nodeScript   = newScript(nodeSource)
 )
 

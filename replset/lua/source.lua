@@ -8,11 +8,6 @@
 --
 -- Returns "restore" if the source holds a DUMP of the set, "members" if it is
 -- the set itself.
---
--- RESTORE is the faster way, except for sets that Redis 7.2 and later keep as
--- small hash tables. The payload tells: its first byte is the encoding (11
--- integers, 20 listpack, 2 hash table); the two bytes before the checksum are
--- the format's version, 10 on Redis 7.0.
 
 local source, life = KEYS[1], ARGV[1]
 redis.call('DEL', source)
@@ -23,9 +18,7 @@ redis.call('PEXPIRE', source, life)
 if ARGV[2] ~= 'auto' then return 'members' end
 
 local payload = redis.pcall('DUMP', source)
-if type(payload) ~= 'string' then return 'members' end
-local encoding, version = string.byte(payload, 1), string.byte(payload, -10)
-if encoding == 2 and version > 10 and #ARGV - 2 <= 512 then return 'members' end
+if not restores(payload, #ARGV - 2) then return 'members' end
 -- May this user RESTORE at all? It also proves the payload.
 local try = redis.pcall('RESTORE', source, life, payload, 'REPLACE')
 if type(try) == 'table' and try.err then return 'members' end
