@@ -21,8 +21,6 @@ func (r scriptRung) node(c *change, addr string) stepper {
 	return n
 }
 
-func (r scriptRung) end(context.Context) {}
-
 // home takes the number by compare-and-set: read what stands there, then write
 // if it still does. An attempt that lands late finds another number and does
 // nothing.

@@ -162,6 +162,9 @@ func (s *Set) resync(ctx context.Context, op string, slots []uint16) error {
 	defer l.end(ctx)
 	f := newFanout(s, l, &c, slots)
 	f.run(ctx)
+	if f.newest > c.number {
+		s.overtake(ctx, l, f)
+	}
 	return f.err()
 }
 
@@ -171,7 +174,11 @@ func (s *Set) resync(ctx context.Context, op string, slots []uint16) error {
 func (s *Set) overtake(ctx context.Context, l *ladder, f *fanout) {
 	for {
 		c, err := s.homeContent(ctx)
-		if err != nil || c.number >= f.newest {
+		if err != nil {
+			f.fail(s.home, fmt.Errorf("a slot holds the newer write %d, and the home slot cannot tell what counts: %w", f.newest, err))
+			return
+		}
+		if c.number >= f.newest {
 			return // a racing writer's number: its write replaced ours
 		}
 		c.op, c.floor = f.c.op, f.newest
