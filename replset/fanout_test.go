@@ -270,6 +270,37 @@ func TestSlotsWithoutAMaster(t *testing.T) {
 	wantEverywhere(t, s, "a")
 }
 
+// A client that knows from its map that the slot has no master refuses a command
+// in its own words; a write's home slot and a read are told as such all the same.
+func TestSlotWithoutAMasterInTheClientsWords(t *testing.T) {
+	b := &remapped{Backend: newHooks()}
+	s := newFew(t, b, Options{Patience: time.Millisecond, ReadPatience: time.Millisecond})
+	unknown := errors.New("client: no master serves this slot")
+	b.Backend.(*hooks).before = func(slot uint16, cmd []string) error {
+		if cmd[0] == "CLUSTER" || slot != s.home {
+			return nil
+		}
+		return unknown
+	}
+	near := s.replicaKey(s.home)
+	check := func(owned bool) {
+		t.Helper()
+		_, read := s.Members(t.Context(), near)
+		_, into := s.IntersectInto(t.Context(), near+"x", near+"y")
+		for what, err := range map[string]error{"publish": s.Publish(t.Context(), []string{"a"}), "members": read, "into": into} {
+			if !errors.Is(err, unknown) || errors.Is(err, ErrNoOwner) == owned {
+				t.Errorf("%s in a slot with a master %v: got %v", what, owned, err)
+			}
+		}
+	}
+	check(true)
+	b.slots = func(any) any {
+		host := []any{"127.0.0.1", int64(7001)}
+		return []any{[]any{int64(0), int64(s.home) - 1, host}, []any{int64(s.home) + 1, int64(slotmap.Slots - 1), host}}
+	}
+	check(false)
+}
+
 // remapped is a backend that changes CLUSTER SLOTS.
 type remapped struct {
 	Backend

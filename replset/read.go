@@ -72,7 +72,7 @@ func ask(ctx context.Context, q question) ([]any, error) {
 		}
 		return err
 	})
-	return answer, slotError(q.op, q.key, err)
+	return answer, slotError(q.op, q.key, s.unowned(ctx, q.key, err))
 }
 
 func askOnce(ctx context.Context, tx func(context.Context, string, [][]string) ([]any, error),

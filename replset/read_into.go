@@ -44,7 +44,7 @@ func (s *Set) into(ctx context.Context, op, command, dest string, keys []string)
 	if err != nil && code(err) == "TRYAGAIN" {
 		err = join(ErrSlotMoving, err)
 	}
-	return int(n), slotError(op, key, err)
+	return int(n), slotError(op, key, s.unowned(ctx, key, err))
 }
 
 func (s *Set) intoByScript(ctx context.Context, command, dest string, keys []string) (int64, error) {

@@ -31,6 +31,20 @@ func (s *Set) topologyOf(ctx context.Context, slots []uint16) (topology, error) 
 	return topology{}, err
 }
 
+// unowned adds ErrNoOwner to the error of a command near key where no master
+// serves the slot. A server says so itself; some clients know it from their map,
+// and say it in their own words.
+func (s *Set) unowned(ctx context.Context, key string, err error) error {
+	if err == nil || code(err) != "" || !transient(err) || ctx.Err() != nil {
+		return err
+	}
+	topo, unknown := s.topologyOf(ctx, []uint16{slotmap.Slot(key)})
+	if unknown == nil && len(topo.orphan) > 0 {
+		return join(ErrNoOwner, err)
+	}
+	return err
+}
+
 // parseTopology reads the reply of CLUSTER SLOTS: a list of
 // {first slot, last slot, {host, port, ...} of the master, ...}.
 func parseTopology(v any, slots []uint16) (topology, error) {

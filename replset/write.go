@@ -116,7 +116,7 @@ func (s *Set) write(ctx context.Context, c change) error {
 	l := newLadder(s)
 	defer l.end(ctx)
 	if err := l.home(ctx, &c); err != nil {
-		return slotError(c.op, s.replicaKey(s.home), err)
+		return slotError(c.op, s.replicaKey(s.home), s.unowned(ctx, s.replicaKey(s.home), err))
 	}
 
 	f := newFanout(s, l, &c, s.slots.but(s.home))
