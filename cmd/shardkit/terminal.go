@@ -45,6 +45,13 @@ func (b *bar) finish(done, total int) {
 	fmt.Fprintf(b.out, "  %s\n", b.line(done, total, time.Since(b.start)))
 }
 
+// clear takes an unfinished bar off the terminal.
+func (b *bar) clear() {
+	if !b.plain && !b.drawn.IsZero() {
+		fmt.Fprint(b.out, "\r\x1b[K")
+	}
+}
+
 func (b *bar) line(done, total int, took time.Duration) string {
 	filled := barWidth * done / max(total, 1)
 	rate := float64(done) / max(took.Seconds(), 1e-9)
