@@ -36,9 +36,12 @@ func newFanout(s *Set, l *ladder, c *change, slots []uint16) *fanout {
 // run passes over the slots until each one is done, has failed for good, or
 // patience is over.
 func (f *fanout) run(ctx context.Context) {
-	deadline := time.Now().Add(f.set.opts.Patience)
+	var deadline time.Time
 	for wait := backoff(0); ; wait++ {
 		f.pass(ctx)
+		if deadline.IsZero() { // a first pass may take long, and is no repetition
+			deadline = time.Now().Add(f.set.opts.Patience)
+		}
 		if len(f.retry) == 0 || time.Now().After(deadline) || !wait.sleep(ctx) {
 			return
 		}

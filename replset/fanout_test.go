@@ -121,6 +121,28 @@ func TestPatienceBoundsAWrite(t *testing.T) {
 	}
 }
 
+// A write that takes longer than its patience has some left for the slots that
+// failed in passing.
+func TestPatienceIsForRepetitions(t *testing.T) {
+	b := newHooks()
+	s := newFew(t, b, Options{Patience: 30 * time.Millisecond})
+	bad, slow := s.otherSlot(0), s.otherSlot(60)
+	fail := times(1, errors.New("connection refused"))
+	b.before = func(slot uint16, cmd []string) error {
+		switch {
+		case slot == slow && cmd[0] == "SADD":
+			time.Sleep(100 * time.Millisecond)
+		case slot == bad && cmd[0] == "SADD":
+			return fail()
+		}
+		return nil
+	}
+	if err := s.Publish(t.Context(), []string{"a"}); err != nil {
+		t.Error(err)
+	}
+	wantEverywhere(t, s, "a")
+}
+
 func TestPassingErrorsAreWaitedOut(t *testing.T) {
 	for _, passing := range []error{
 		serverError("TRYAGAIN Multiple keys request during rehashing of slot"),
