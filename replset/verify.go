@@ -177,14 +177,45 @@ func (s *Set) authority(ctx context.Context) (change, error) {
 		return c, fmt.Errorf("%w: set %q was never published", ErrReplicaMissing, s.name)
 	}
 	for _, st := range stamps {
-		for _, slot := range st.witnesses {
-			c, err := s.contentOf(ctx, slot)
-			if err == nil && c.number == st.number {
-				return c, nil
-			}
+		if c, ok := s.witness(ctx, st); ok {
+			return c, nil
 		}
 	}
+	if ctx.Err() != nil {
+		return c, ctx.Err()
+	}
 	return c, ErrNoAuthority
+}
+
+// witness looks for a replica whose content agrees with the stamp, in random
+// order, since spoilt ones may lie together.
+func (s *Set) witness(ctx context.Context, st seenStamp) (change, bool) {
+	rand.Shuffle(len(st.slots), func(i, j int) { st.slots[i], st.slots[j] = st.slots[j], st.slots[i] })
+	for slots := range slices.Chunk(st.slots, 64) {
+		keys, cmds := make([]string, len(slots)), make([][]string, len(slots))
+		for i, slot := range slots {
+			keys[i] = s.replicaKey(slot)
+			cmds[i] = []string{"SMEMBERS", keys[i]}
+		}
+		for _, v := range s.backend.Pipeline(ctx, keys, cmds) {
+			members, err := asStrings(v)
+			if err != nil {
+				continue // spoilt in another way, or out of reach
+			}
+			c := change{kind: replace, add: members, number: st.number, before: st.stamp, count: st.count, digest: st.digest}
+			if st.count == cleared && len(members) == 0 {
+				c.kind = clearing
+				return c, true
+			}
+			if st.count == len(members) && st.digest == digestOf(members) {
+				return c, true
+			}
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return change{}, false
 }
 
 func isForeign(err error) bool {
@@ -192,14 +223,11 @@ func isForeign(err error) bool {
 	return errors.As(err, &foreign)
 }
 
-// seenStamp is a stamp and some of the slots that hold it.
+// seenStamp is a stamp and the slots that hold it.
 type seenStamp struct {
 	stamp
-	witnesses []uint16
+	slots []uint16
 }
-
-// stampWitnesses bounds how many replicas of one stamp are asked for content.
-const stampWitnesses = 16
 
 // stamps reads the stamps of all slots, and returns those there are, greatest
 // number first.
@@ -222,9 +250,7 @@ func (s *Set) stamps(ctx context.Context) ([]seenStamp, error) {
 			if seen[st] == nil {
 				seen[st] = &seenStamp{stamp: st}
 			}
-			if w := &seen[st].witnesses; len(*w) < stampWitnesses {
-				*w = append(*w, slots[i])
-			}
+			seen[st].slots = append(seen[st].slots, slots[i])
 		}
 	}
 	var list []seenStamp
@@ -235,7 +261,7 @@ func (s *Set) stamps(ctx context.Context) ([]seenStamp, error) {
 		if a.number != b.number {
 			return int(min(max(b.number-a.number, -1), 1))
 		}
-		return len(b.witnesses) - len(a.witnesses)
+		return len(b.slots) - len(a.slots)
 	})
 	return list, nil
 }

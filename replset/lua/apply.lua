@@ -81,7 +81,7 @@ end
 
 if kind == 'clear' then
   redis.call('DEL', replica)
-  local after = 'sk1 ' .. number .. ' -1 0'
+  local after = 'sk1 ' .. number .. ' -1 000000000000'
   redis.call('SET', stamp, after, 'PX', ARGV[9])
   return 'ok ' .. after
 elseif kind == 'replace' then
