@@ -169,10 +169,11 @@ func TestSlotHeldHalfWay(t *testing.T) {
 					continue // the rungs differ little between clients, and all of them take a minute
 				}
 				slot++
+				at := slot
 				t.Run(strings.ReplaceAll(gone.name+"/"+rung.name+"/"+client.name, " ", "-"), func(t *testing.T) {
 					t.Parallel()
 					b := open(t, client.name, c)
-					heldHalfWay(t, c, b, rung.wrap(b), slot, gone.keys, gone.before, gone.writes)
+					heldHalfWay(t, c, b, rung.wrap(b), at, gone.keys, gone.before, gone.writes)
 				})
 			}
 		}
