@@ -72,7 +72,6 @@ type store struct {
 	open     bool
 	limit    time.Duration
 	interval int64
-	kinds    []int // by variant
 
 	mu        sync.Mutex
 	origin    int64 // when measuring began, nanoseconds since the start of the run

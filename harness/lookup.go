@@ -41,8 +41,6 @@ func findServer(named string) (string, error) {
 			}
 		}
 	}
-	for _, dir := range usualPlaces {
-		looked = append(looked, dir)
-	}
+	looked = append(looked, usualPlaces...)
 	return "", &NoServerError{Looked: looked, Install: installCommand()}
 }
