@@ -17,25 +17,33 @@ import (
 // login is a server's user; the zero value is the default user.
 type login struct{ name, password string }
 
+// client is a way to reach a cluster.
+type client struct {
+	name string
+	dial func(t *testing.T, addrs []string, as login, timeout time.Duration) (replset.Backend, error)
+}
+
+// open connects with a time-out that a busy machine does not meet.
+func (c client) open(t *testing.T, addrs []string, as login) (replset.Backend, error) {
+	return c.dial(t, addrs, as, 2*time.Second)
+}
+
 // clients are the ways to reach a cluster, with options near those that each
 // adapter recommends.
-var clients = []struct {
-	name string
-	open func(t *testing.T, addrs []string, as login) (replset.Backend, error)
-}{
-	{"goredis", func(t *testing.T, addrs []string, as login) (replset.Backend, error) {
+var clients = []client{
+	{"goredis", func(t *testing.T, addrs []string, as login, timeout time.Duration) (replset.Backend, error) {
 		client := redis.NewClusterClient(&redis.ClusterOptions{
 			Addrs: addrs, Username: as.name, Password: as.password,
 			ClusterStateReloadInterval: time.Second,
-			ReadTimeout:                2 * time.Second, // less would show how busy the machine is
+			ReadTimeout:                timeout,
 		})
 		t.Cleanup(func() { client.Close() })
 		return goredis.New(client), nil
 	}},
-	{"rueidis", func(t *testing.T, addrs []string, as login) (replset.Backend, error) {
+	{"rueidis", func(t *testing.T, addrs []string, as login, timeout time.Duration) (replset.Backend, error) {
 		client, err := rueidis.NewClient(rueidis.ClientOption{
 			InitAddress: addrs, Username: as.name, Password: as.password,
-			ConnWriteTimeout: 2 * time.Second,
+			ConnWriteTimeout: timeout,
 			ClusterOption:    rueidis.ClusterOption{ShardsRefreshInterval: time.Second},
 		})
 		if err != nil {
@@ -51,6 +59,21 @@ func eachClient(t *testing.T, c *harness.Cluster, test func(t *testing.T, b repl
 	t.Helper()
 	for _, client := range clients {
 		t.Run(client.name, func(t *testing.T) { test(t, open(t, client.name, c)) })
+	}
+}
+
+// eachHastyClient is eachClient for tests in which servers are silent, and whose
+// clients are to notice it soon.
+func eachHastyClient(t *testing.T, c *harness.Cluster, test func(t *testing.T, b replset.Backend)) {
+	t.Helper()
+	for _, client := range clients {
+		t.Run(client.name, func(t *testing.T) {
+			b, err := client.dial(t, c.Addrs(), login{}, 500*time.Millisecond)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, b)
+		})
 	}
 }
 
