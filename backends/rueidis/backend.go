@@ -18,7 +18,8 @@ type Backend struct {
 	unkeyed rueidis.Completed // never sent: it lends its SetSlot to slotOf
 	slots   slotMap
 	nodes   atomic.Pointer[nodeSet]
-	multi   sync.Map // addresses of nodes that accept MULTI from this user
+	meeting atomic.Bool // an introduction is under way
+	multi   sync.Map    // addresses of nodes that accept MULTI from this user
 }
 
 // New returns a backend over the caller's client, which stays the caller's to
@@ -102,14 +103,20 @@ func (b *Backend) whole(ctx context.Context, what batch) []any {
 	}
 	to := target{addr: addr, slot: slot}
 	for hop := 0; ; hop++ {
+		var replies []any
 		if what.tx {
 			if err := b.acceptsMulti(ctx, to); err != nil {
-				return []any{err}
+				replies = []any{err}
 			}
 		}
-		replies := b.send(ctx, to, what)
-		next, redirected := firstRedirect(to, replies)
-		if !redirected || hop == maxRedirects {
+		if replies == nil {
+			replies = b.send(ctx, to, what)
+		}
+		next, again := to, false
+		for i := 0; i < len(replies) && !again; i++ {
+			next, again = b.redirected(to, slot, replies[i])
+		}
+		if !again || hop == maxRedirects {
 			return replies
 		}
 		b.learn(next)
@@ -147,8 +154,13 @@ func (b *Backend) send(ctx context.Context, to target, what batch) []any {
 		built = append(built, b.bare("EXEC"))
 	}
 	results, err := b.call(ctx, to, built)
-	if err != nil {
+	if err == errElsewhere {
+		return []any{err}
+	}
+	if err != nil || results[len(results)-1].NonRedisError() != nil {
 		b.lost(ctx)
+	}
+	if err != nil {
 		return []any{err}
 	}
 	if to.ask {
@@ -156,7 +168,7 @@ func (b *Backend) send(ctx context.Context, to target, what batch) []any {
 	}
 	replies := make([]any, len(results))
 	for i, r := range results {
-		replies[i] = b.reply(ctx, to, r)
+		replies[i] = b.reply(ctx, to.addr, r)
 	}
 	return replies
 }

@@ -26,8 +26,9 @@ func (b *Backend) bare(name ...string) rueidis.Completed {
 }
 
 // refuse tells why a command cannot be sent on a connection that all callers
-// share. After MONITOR, SYNC or CLIENT REPLY rueidis would panic in a goroutine
-// of its own, which nobody can recover.
+// share. One with no answer, or with several, would shift all later replies to
+// other callers, or make rueidis panic in a goroutine of its own, which nobody
+// can recover.
 func refuse(cmd []string) error {
 	if len(cmd) == 0 || cmd[0] == "" {
 		return errors.New("rueidisbackend: the command is empty")
@@ -35,11 +36,16 @@ func refuse(cmd []string) error {
 	name := strings.ToUpper(cmd[0])
 	switch {
 	case strings.HasSuffix(name, "SUBSCRIBE"):
-	case name == "CLIENT" && len(cmd) > 1 && strings.EqualFold(cmd[1], "REPLY"):
-		name = "CLIENT REPLY"
+	case len(cmd) > 1 && (name == "CLIENT" || name == "SCRIPT"):
+		name += " " + strings.ToUpper(cmd[1])
+		switch name {
+		case "CLIENT REPLY", "SCRIPT DEBUG", "CLIENT TRACKING", "CLIENT CACHING":
+		default:
+			return nil
+		}
 	default:
 		switch name {
-		case "MONITOR", "SYNC", "PSYNC", // unasked output
+		case "MONITOR", "SYNC", "PSYNC", "REPLCONF", // not one answer
 			"MULTI", "EXEC", "DISCARD", "WATCH", "UNWATCH", "ASKING", // what comes next would be someone else's
 			"READONLY", "READWRITE", "HELLO", "AUTH", "RESET", "QUIT": // all callers' connection would change
 		default:

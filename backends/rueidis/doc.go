@@ -42,6 +42,10 @@
 // A command without keys gets no MOVED. Until the next reading of the slot map
 // it runs on the old master of a slot that has moved.
 //
+// With SendToReplicas or ReplicaOnly, a node that rueidis met as a replica keeps
+// answering reads itself (READONLY) if it is made a master and then a replica
+// again, until the next reading of the map.
+//
 // Commands share the connections of the client's other users. Blocking commands
 // (BLPOP) get one of their own; those that change a connection for everybody
 // (MULTI alone, WATCH, SUBSCRIBE, MONITOR) are refused.

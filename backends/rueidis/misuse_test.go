@@ -57,7 +57,8 @@ func TestConnectionCommandsAreRefused(t *testing.T) {
 	for _, cmd := range [][]string{
 		nil, {}, {""}, {"", "x"},
 		{"SUBSCRIBE", "x"}, {"psubscribe", "x"}, {"SSUBSCRIBE", "x"}, {"UNSUBSCRIBE"},
-		{"MONITOR"}, {"SYNC"}, {"PSYNC", "?", "-1"}, {"client", "reply", "off"},
+		{"MONITOR"}, {"SYNC"}, {"PSYNC", "?", "-1"}, {"client", "reply", "off"}, {"REPLCONF", "ACK", "0"},
+		{"SCRIPT", "DEBUG", "YES"}, {"CLIENT", "TRACKING", "OFF"}, {"CLIENT", "CACHING", "YES"},
 		{"MULTI"}, {"exec"}, {"DISCARD"}, {"WATCH", "x"}, {"UNWATCH"}, {"ASKING"},
 		{"READONLY"}, {"READWRITE"}, {"HELLO", "2"}, {"AUTH", "x"}, {"RESET"}, {"QUIT"},
 	} {
@@ -71,7 +72,7 @@ func TestConnectionCommandsAreRefused(t *testing.T) {
 			t.Errorf("%q between others: got %v", cmd, list)
 		}
 	}
-	for _, cmd := range [][]string{{"CLIENT", "GETNAME"}, {"CLIENT"}, {"client", "id"}} {
+	for _, cmd := range [][]string{{"CLIENT", "GETNAME"}, {"CLIENT"}, {"client", "id"}, {"SCRIPT", "EXISTS", "x"}} {
 		if _, err := b.Do(t.Context(), "x", cmd); err != nil && strings.HasPrefix(err.Error(), "rueidisbackend: ") {
 			t.Errorf("%q: got %v", cmd, err)
 		}

@@ -2,6 +2,7 @@ package rueidisbackend
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -28,9 +29,9 @@ func (b *Backend) takeNodes() map[string]rueidis.Client {
 }
 
 const (
-	// meetWait bounds how long an unknown node is waited for. The longest wait is
-	// for one that rueidis hides (see follow) and that owns a slot now: rueidis
-	// reads its slot map within 1 s of the MOVED that says so.
+	// meetWait bounds how long an unknown node is waited for. It is one that
+	// rueidis hides (see follow), and either owns a slot now, which rueidis learns
+	// within 1 s of the MOVED that says so, or is dead, and the map will change.
 	meetWait = 2 * time.Second
 	meetPoll = 20 * time.Millisecond
 
@@ -43,6 +44,10 @@ const (
 	followWait = 5 * time.Second
 )
 
+// errElsewhere: nothing was sent, because the map changed while a node was
+// waited for.
+var errElsewhere = errors.New("rueidisbackend: the slot has another master now: try again")
+
 // node returns the client of one node, or nil if that is one which rueidis hides.
 func (b *Backend) node(ctx context.Context, to target) (rueidis.Client, error) {
 	if set := b.nodes.Load(); set != nil && time.Since(set.taken) < nodeSetLife {
@@ -54,17 +59,25 @@ func (b *Backend) node(ctx context.Context, to target) (rueidis.Client, error) {
 		return client, nil
 	}
 	for start := time.Now(); ; time.Sleep(meetPoll) {
-		b.introduce(ctx, to)
+		if b.meeting.CompareAndSwap(false, true) { // one caller sees to it, however many wait
+			b.introduce(ctx, to)
+			b.meeting.Store(false)
+		}
 		if client, ok := b.takeNodes()[to.addr]; ok {
 			return client, nil
 		}
-		switch {
-		case to.ask:
+		if to.ask {
 			return nil, nil
+		}
+		b.reload()
+		owner := b.slots.owner[to.slot].Load()
+		switch {
+		case owner == nil || *owner != to.addr:
+			return nil, errElsewhere
 		case ctx.Err() != nil:
 			return nil, notSent(ctx.Err())
 		case time.Since(start) > meetWait:
-			return nil, fmt.Errorf("rueidisbackend: slot %d leads to %s, which the client does not know: check the addresses that the nodes announce", to.slot, to.addr)
+			return nil, fmt.Errorf("rueidisbackend: slot %d leads to %s, which is not among the client's nodes: it is down, or check the addresses that the nodes announce", to.slot, to.addr)
 		}
 	}
 }
@@ -90,7 +103,7 @@ func (b *Backend) introduce(ctx context.Context, to target) {
 	go func() {
 		defer close(met)
 		defer cancel()
-		defer func() { _ = recover() }() // the caller finds out that the node is still unknown
+		defer func() { _ = recover() }() // that the node is still unknown tells enough
 		_ = b.client.Do(ctx, cmd)
 	}()
 	timer := time.NewTimer(introWait)

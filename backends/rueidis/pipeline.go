@@ -14,8 +14,8 @@ import (
 // others, and past ConnWriteTimeout count as a node that is silent.
 const pieceSize = 512
 
-// pipeline is one call of Pipeline. Only the goroutine of the caller touches
-// cmds and replies, so that neither is touched after it has returned.
+// pipeline is one call of Pipeline. Only the caller's goroutine touches the
+// slices, so that none is touched after it has returned.
 type pipeline struct {
 	b       *Backend
 	keys    []string
@@ -142,7 +142,7 @@ func (part *part) run(ctx context.Context, b *Backend, pieces [][]rueidis.Comple
 // settle stores a part's replies, and returns the commands that were redirected,
 // grouped by where to.
 func (p *pipeline) settle(ctx context.Context, done *part) parts {
-	if done.err != nil {
+	if done.err != nil && done.err != errElsewhere {
 		p.b.lost(ctx)
 	}
 	step := 1
@@ -151,13 +151,11 @@ func (p *pipeline) settle(ctx context.Context, done *part) parts {
 	}
 	again := parts{}
 	for n, i := range done.members {
-		at := n*step + step - 1
-		if at >= len(done.results) {
-			p.replies[i] = done.err
-			continue
+		reply := any(done.err)
+		if at := n*step + step - 1; at < len(done.results) {
+			reply = shape(p.cmds[i], p.b.reply(ctx, done.to.addr, done.results[at]))
 		}
-		reply := shape(p.cmds[i], p.b.reply(ctx, done.to, done.results[at]))
-		to, redirected := redirectOf(done.to, reply)
+		to, redirected := p.b.redirected(done.to, p.b.slotOf(p.keys[i]), reply)
 		if !redirected || done.hop == maxRedirects {
 			p.replies[i] = reply
 			continue

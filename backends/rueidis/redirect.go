@@ -40,13 +40,15 @@ func redirectOf(from target, reply any) (target, bool) {
 	return target{addr: addr, ask: words[0] == "ASK", slot: uint16(slot)}, addr != ""
 }
 
-func firstRedirect(from target, replies []any) (target, bool) {
-	for _, v := range replies {
-		if to, ok := redirectOf(from, v); ok {
-			return to, true
+// redirected is redirectOf, and where to go if nothing was sent because the
+// slot's owner has changed.
+func (b *Backend) redirected(from target, slot uint16, reply any) (target, bool) {
+	if reply == errElsewhere {
+		if owner := b.slots.owner[slot].Load(); owner != nil {
+			return target{addr: *owner, slot: slot}, true
 		}
 	}
-	return target{}, false
+	return redirectOf(from, reply)
 }
 
 // nodeAddr is a node's address as rueidis writes it, which is how its clients

@@ -7,12 +7,12 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// reply turns a result into a reply in RESP2's types, or into an error, and has
-// the slot map read again after an error that an old one explains.
-func (b *Backend) reply(ctx context.Context, to target, r rueidis.RedisResult) any {
+// reply turns a node's result into a reply in RESP2's types, or into an error,
+// and has the slot map read again after an error that an old one explains.
+func (b *Backend) reply(ctx context.Context, addr string, r rueidis.RedisResult) any {
 	if err := r.NonRedisError(); err != nil {
-		b.lost(ctx)
-		return failure(ctx, to.addr, err)
+		b.reload()
+		return failure(ctx, addr, err)
 	}
 	m, _ := r.ToMessage()
 	v := plain(&m)

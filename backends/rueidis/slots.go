@@ -31,6 +31,7 @@ const (
 	askWait   = time.Second
 	askAtOnce = 3
 
+	// lostWait is many times what a reading takes on nodes that are well.
 	lostWait = 100 * time.Millisecond
 )
 
