@@ -61,7 +61,7 @@ type took struct {
 // run writes at random for the job's time, and prints what took a number.
 func (j writerJob) run() error {
 	t := &testing.T{} // open's clean-ups are the end of the process
-	b, err := clients[slices.IndexFunc(clients, func(c client) bool { return c.name == j.Client })].open(t, j.Addrs, how{})
+	b, err := clients[slices.IndexFunc(clients, func(c client) bool { return c.name == j.Client })].open(t, j.Addrs, login{})
 	if err != nil {
 		return err
 	}
