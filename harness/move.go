@@ -155,6 +155,9 @@ func (m *Move) Finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := m.c.waitEpochs(ctx, m.to); err != nil {
+		return err
+	}
 	for owner, slots := range m.from {
 		// The target first: were it to die right after the source gave the slot up, nobody would own it.
 		m.handed = true
@@ -305,6 +308,32 @@ func (n *Node) migrateKeys(ctx context.Context, to *Node, keys ...string) error 
 	}
 	_, err = n.Do(ctx, append(append(args, "KEYS"), keys...)...)
 	return err
+}
+
+// waitEpochs waits until to knows every running node's epoch. A node that takes slots over gives itself a new epoch only if it
+// does not hold the greatest that it knows of. With one that it has not heard of yet, from the move before this one, its claim
+// would lose against a late message of the former owner, and the nodes would differ for good.
+func (c *Cluster) waitEpochs(ctx context.Context, to *Node) error {
+	return poll(ctx, func() error {
+		views, err := c.allViews(ctx)
+		if err != nil {
+			return err
+		}
+		known := map[string]uint64{}
+		for _, v := range views {
+			if v.node == to {
+				for _, m := range v.members {
+					known[m.id] = m.epoch
+				}
+			}
+		}
+		for _, v := range views {
+			if own := v.myself(); known[own.id] < own.epoch {
+				return to.errorf("does not yet know epoch %d of %v", own.epoch, v.node)
+			}
+		}
+		return nil
+	})
 }
 
 // waitOwner waits until every running node says that the slots are to's.

@@ -252,3 +252,19 @@ func follow(c *harness.Cluster, key string) (any, error) {
 	}
 	return nil, errors.New("redirected 10 times")
 }
+
+// Moves in quick succession: each must know the epoch that the one before it gave, or the nodes differ for good.
+func TestSlotsMoveInQuickSuccession(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, harness.Options{})
+	nodes := c.Nodes()
+	for slot := range 30 {
+		for _, to := range []*harness.Node{nodes[1], nodes[2]} {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			if err := c.MoveSlots(ctx, to, slot); err != nil {
+				t.Fatalf("slot %d to %v: %v", slot, to, err)
+			}
+			cancel()
+		}
+	}
+}
