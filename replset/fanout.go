@@ -77,6 +77,7 @@ func (f *fanout) node(ctx context.Context, addr string, slots []uint16) {
 		steps.end(ctx)
 	}()
 	size := newPace(f.c.weight())
+	size.network = f.roundTrip(ctx, slots[0])
 	for len(slots) > 0 {
 		n := min(size.slots, len(slots))
 		if ctx.Err() != nil {
@@ -102,6 +103,14 @@ func (f *fanout) node(ctx context.Context, addr string, slots []uint16) {
 		}
 		f.report()
 	}
+}
+
+// roundTrip is how long the node takes to answer next to nothing.
+func (f *fanout) roundTrip(ctx context.Context, slot uint16) time.Duration {
+	key := f.set.replicaKey(slot) + absentSuffix
+	start := time.Now()
+	_, _ = f.set.backend.Do(ctx, key, []string{"EXISTS", key}) // only its time counts
+	return time.Since(start)
 }
 
 // unreachable returns the error of a step for which no server spoke at all.
@@ -175,7 +184,8 @@ func (f *fanout) err() error {
 // pace sizes steps by the measured reply time, so that a node serves its other
 // clients between two of them.
 type pace struct {
-	slots int
+	slots   int
+	network time.Duration // what of a reply's time is not the step's
 }
 
 const (
@@ -190,9 +200,10 @@ func newPace(members int) *pace {
 	return &pace{slots: min(max(1, 10_000/max(members, 1)), stepFirst)}
 }
 
-// took adjusts the size after a step: at most doubled, at most halved, so that
+// took adjusts the size after a step, at most to twice or half of it, so that
 // one scheduling hiccup does not decide.
 func (p *pace) took(d time.Duration) {
-	next := int(float64(p.slots) * float64(stepTarget) / float64(max(d, 1)))
+	d = max(d-p.network, d/16, 1)
+	next := int(float64(p.slots) * float64(stepTarget) / float64(d))
 	p.slots = min(max(next, p.slots/2, 1), p.slots*2, stepMost)
 }
