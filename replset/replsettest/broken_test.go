@@ -552,6 +552,28 @@ var breaks = []struct {
 			return good.Do(ctx, key, cmd)
 		}}
 	}},
+	{"replica-reader", "fails ReadTx for one element", func(good replset.Backend) replset.Backend {
+		return brokenReader{good.(full), func(ctx context.Context, key string, cmds [][]string) ([]any, error) {
+			list, err := good.Tx(ctx, key, cmds)
+			for _, v := range list {
+				if failed, ok := v.(error); ok {
+					return nil, failed
+				}
+			}
+			return list, err
+		}}
+	}},
+	{"replica-reader", "returns the replies of MULTI as well", func(good replset.Backend) replset.Backend {
+		return brokenReader{good.(full), func(ctx context.Context, key string, cmds [][]string) ([]any, error) {
+			list, err := good.Tx(ctx, key, cmds)
+			return append([]any{"OK"}, list...), err
+		}}
+	}},
+	{"replica-reader-context", "ignores the context of ReadTx", func(good replset.Backend) replset.Backend {
+		return brokenReader{good.(full), func(ctx context.Context, key string, cmds [][]string) ([]any, error) {
+			return good.Tx(context.WithoutCancel(ctx), key, cmds)
+		}}
+	}},
 }
 
 // replyBox is the one place where a broken backend keeps its replies.

@@ -45,6 +45,20 @@ func (f full) Tx(ctx context.Context, key string, cmds [][]string) ([]any, error
 	return f.Backend.Tx(ctx, key, cmds)
 }
 
+func (f full) ReadTx(ctx context.Context, key string, cmds [][]string) ([]any, error) {
+	return f.Tx(ctx, key, cmds)
+}
+
+// brokenReader is a backend whose reads from server replicas are replaced.
+type brokenReader struct {
+	full
+	readTx func(ctx context.Context, key string, cmds [][]string) ([]any, error)
+}
+
+func (b brokenReader) ReadTx(ctx context.Context, key string, cmds [][]string) ([]any, error) {
+	return b.readTx(ctx, key, cmds)
+}
+
 var cannedReplies = map[string]any{
 	"HSET f v":                    int64(1),
 	"HGETALL":                     []any{"f", "v"},

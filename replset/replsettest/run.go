@@ -47,7 +47,7 @@ var rules []rule
 
 func init() {
 	for _, some := range [][]rule{
-		replyRules, errorRules, binaryRules, routingRules, pipelineRules, txRules, contextRules, sliceRules, concurrencyRules,
+		replyRules, errorRules, binaryRules, routingRules, pipelineRules, txRules, contextRules, sliceRules, concurrencyRules, readerRules,
 	} {
 		rules = append(rules, some...)
 	}
