@@ -14,17 +14,10 @@ import (
 	"github.com/shardkit/shardkit/harness"
 )
 
-// frozenCluster is one without failover: a frozen master stays the owner of its
-// slots until it is thawed.
-func frozenCluster(t *testing.T) *harness.Cluster {
-	t.Helper()
-	return privateCluster(t, harness.Options{NodeTimeout: time.Minute})
-}
-
 // A write that was given up waiting for, by whatever clock, lands once when the
 // node comes back, and never twice.
 func TestTimedOutWriteIsNotSentAgain(t *testing.T) {
-	c := frozenCluster(t)
+	c := sharedCluster(t)
 	node, _ := masters(t, c, 0)
 	for _, clock := range []struct {
 		name string
@@ -39,24 +32,21 @@ func TestTimedOutWriteIsNotSentAgain(t *testing.T) {
 				t.Run(fmt.Sprint(clock.name, "/", w.name, "/busy=", busy), func(t *testing.T) {
 					b := connect(t, c, func(o *rueidis.ClientOption) {
 						o.ConnWriteTimeout = clock.conn
+						o.Dialer.KeepAlive = 200 * time.Millisecond // how often the background goroutine looks
 						o.AlwaysPipelining = busy
 					})
 					key := keyIn(b, 0, t.Name())
 					if _, err := w.run(t.Context(), b, key, "EXISTS", key); err != nil {
 						t.Fatal(err)
 					}
-					if err := node.Freeze(); err != nil {
-						t.Fatal(err)
-					}
+					thaw := freeze(t, node)
 					ctx, cancel := context.WithCancel(t.Context())
 					if clock.ctx != 0 {
 						ctx, cancel = context.WithTimeout(ctx, clock.ctx)
 					}
 					_, err := w.run(ctx, b, key, "INCR", key)
 					cancel()
-					if thaw := node.Thaw(); thaw != nil {
-						t.Fatal(thaw)
-					}
+					thaw()
 					if err == nil {
 						t.Fatal("INCR on a frozen node succeeded")
 					}
@@ -82,7 +72,7 @@ func TestTimedOutWriteIsNotSentAgain(t *testing.T) {
 // does not look at it: a cancellation before a deadline, and a connection whose
 // queue is full.
 func TestCancellationIsPrompt(t *testing.T) {
-	c := frozenCluster(t)
+	c := sharedCluster(t)
 	node, _ := masters(t, c, 0)
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
@@ -91,10 +81,7 @@ func TestCancellationIsPrompt(t *testing.T) {
 			if _, err := w.run(t.Context(), b, key, "EXISTS", key); err != nil {
 				t.Fatal(err)
 			}
-			if err := node.Freeze(); err != nil {
-				t.Fatal(err)
-			}
-			defer node.Thaw()
+			freeze(t, node)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
 			started := make(chan struct{}, 64) // four times the queue
@@ -132,17 +119,14 @@ func TestCancellationIsPrompt(t *testing.T) {
 // One caller's deadline does not cost another caller his reply, though both
 // share a connection.
 func TestDeadlineHarmsNobodyElse(t *testing.T) {
-	c := frozenCluster(t)
+	c := sharedCluster(t)
 	node, _ := masters(t, c, 0)
 	b := connect(t, c)
 	key := keyIn(b, 0, "shared")
 	if _, err := b.Do(t.Context(), key, []string{"SET", key, "v"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := node.Freeze(); err != nil {
-		t.Fatal(err)
-	}
-	defer node.Thaw()
+	thaw := freeze(t, node)
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	var hasty, patient sync.WaitGroup
@@ -159,15 +143,13 @@ func TestDeadlineHarmsNobodyElse(t *testing.T) {
 		})
 	}
 	hasty.Wait()
-	if err := node.Thaw(); err != nil {
-		t.Fatal(err)
-	}
+	thaw()
 	patient.Wait()
 }
 
 // A pipeline keeps the replies of the nodes that answered.
 func TestPipelineKeepsOtherNodesReplies(t *testing.T) {
-	c := frozenCluster(t)
+	c := privateCluster(t, harness.Options{NodeTimeout: time.Minute})
 	node, _ := masters(t, c, 0)
 	b := connect(t, c, func(o *rueidis.ClientOption) { o.ConnWriteTimeout = time.Second })
 	var keys []string

@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 }
 
 // shared is the cluster of all tests that leave it as it was. It takes 2 s to
-// start.
+// start. It does not notice that a node is frozen, so one that is stays the
+// owner of its slots until it is thawed.
 var shared struct {
 	once    sync.Once
 	cluster *harness.Cluster
@@ -53,7 +54,8 @@ func sharedCluster(t *testing.T) *harness.Cluster {
 	t.Helper()
 	shared.once.Do(func() {
 		// Private, because tests move slots.
-		shared.cluster, shared.err = harness.StartCluster(context.Background(), harness.Options{Private: true})
+		o := harness.Options{Private: true, NodeTimeout: time.Minute}
+		shared.cluster, shared.err = harness.StartCluster(context.Background(), o)
 	})
 	if shared.err != nil {
 		harnesstest.Skip(t, shared.err)
@@ -116,6 +118,21 @@ func masters(t *testing.T, c *harness.Cluster, slot uint16) (owner, other *harne
 	}
 	t.Fatal("the cluster has one master")
 	return nil, nil
+}
+
+// freeze stops a node until thaw is called, or the test ends.
+func freeze(t *testing.T, n *harness.Node) (thaw func()) {
+	t.Helper()
+	if err := n.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	thaw = func() {
+		if err := n.Thaw(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(thaw)
+	return thaw
 }
 
 // tell runs a command on a node past the backend.

@@ -130,7 +130,7 @@ func TestPipelineNeedsAKeyForEachCommand(t *testing.T) {
 
 // A client that its owner has closed gives errors, to those who are waiting too.
 func TestClosedClient(t *testing.T) {
-	c := frozenCluster(t)
+	c := sharedCluster(t)
 	node, _ := masters(t, c, 0)
 	for _, warmed := range []bool{true, false} {
 		b := connect(t, c)
@@ -154,10 +154,7 @@ func TestClosedClient(t *testing.T) {
 	if _, err := b.Tx(t.Context(), key, [][]string{{"GET", key}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := node.Freeze(); err != nil {
-		t.Fatal(err)
-	}
-	defer node.Thaw()
+	freeze(t, node)
 	var waiting sync.WaitGroup
 	started := make(chan struct{}, len(ways))
 	for _, w := range ways {

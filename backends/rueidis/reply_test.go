@@ -18,6 +18,11 @@ import (
 // digit, whatever rueidis speaks and by every method.
 func TestReplyIsThatOfRESP2(t *testing.T) {
 	const key, other, none = "{shape}a", "{shape}b", "{shape}none"
+	c := sharedCluster(t)
+	backends := map[string]*Backend{
+		"RESP3": connect(t, c),
+		"RESP2": connect(t, c, func(o *rueidis.ClientOption) { o.AlwaysRESP2, o.DisableCache = true, true }),
+	}
 	resp3 := func(body string) []string { return []string{"EVAL", "redis.setresp(3) " + body, "0"} }
 	for _, test := range []struct {
 		name    string
@@ -101,12 +106,7 @@ func TestReplyIsThatOfRESP2(t *testing.T) {
 		{"script error", nil, []string{"EVAL", "return redis.error_reply('MINE goes wrong')", "0"}},
 	} {
 		t.Run(strings.ReplaceAll(test.name, " ", "-"), func(t *testing.T) {
-			c := sharedCluster(t)
-			for protocol, change := range map[string]func(*rueidis.ClientOption){
-				"RESP3": func(*rueidis.ClientOption) {},
-				"RESP2": func(o *rueidis.ClientOption) { o.AlwaysRESP2, o.DisableCache = true, true },
-			} {
-				b := connect(t, c, change)
+			for protocol, b := range backends {
 				node, _ := masters(t, c, b.slotOf(key))
 				prepare := func() {
 					tell(t, node, "DEL", key, other)
