@@ -1,0 +1,42 @@
+package scenarios
+
+import (
+	"os"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/shardkit/shardkit/harness"
+	"github.com/shardkit/shardkit/harness/harnesstest"
+	"github.com/shardkit/shardkit/slotmap"
+)
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(peerMode); mode != "" {
+		servePeer(mode)
+		return
+	}
+	code := harnesstest.Main(m)
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			println(err.Error())
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// target is a cluster of the tests' own, and whoever looks at it from outside.
+func target(t *testing.T) (*Target, *harness.Cluster) {
+	t.Helper()
+	c := harnesstest.SharedCluster(t)
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
+	t.Cleanup(func() { _ = client.Close() })
+	// Every 64th slot: what is tested here is not how long it takes.
+	tg := &Target{Client: client}
+	for slot := uint16(0); slot < slotmap.Slots; slot += 64 {
+		tg.some = append(tg.some, slot)
+	}
+	return tg, c
+}

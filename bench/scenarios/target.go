@@ -1,0 +1,100 @@
+package scenarios
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/shardkit/shardkit/bench"
+	"github.com/shardkit/shardkit/slotmap"
+)
+
+// Target is the cluster to measure on.
+type Target struct {
+	// Client is the caller's, who closes it. Reads and the classic writes go over it as they would in an application.
+	Client *redis.ClusterClient
+
+	// Prefix begins every key. Empty draws one that begins with "skbench".
+	Prefix string
+
+	// Peers are other programs to measure in the scenarios that write.
+	Peers []Peer
+
+	some []uint16 // slots to write, for tests; nil means all
+}
+
+// slots are those in which a set of that name has replicas.
+func (t *Target) slots(name string) []uint16 {
+	if t.some != nil {
+		// A Set keeps one in its home slot in any case.
+		slots := append([]uint16{slotmap.Slot(name)}, t.some...)
+		slices.Sort(slots)
+		return slices.Compact(slots)
+	}
+	all := make([]uint16, slotmap.Slots)
+	for i := range all {
+		all[i] = uint16(i)
+	}
+	return all
+}
+
+func (t *Target) prefix() string {
+	if t.Prefix != "" {
+		return t.Prefix
+	}
+	return "skbench" + strings.ToLower(rand.Text()[:4])
+}
+
+// masters returns a client of each master, in the order of their addresses.
+func masters(ctx context.Context, client *redis.ClusterClient) ([]*redis.Client, error) {
+	var mu sync.Mutex
+	var nodes []*redis.Client
+	err := client.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		nodes = append(nodes, node)
+		return nil
+	})
+	if err == nil && len(nodes) == 0 {
+		err = errors.New("bench: the cluster has no master")
+	}
+	slices.SortFunc(nodes, func(a, b *redis.Client) int { return strings.Compare(a.Options().Addr, b.Options().Addr) })
+	return nodes, err
+}
+
+// counters asks the masters what they have done, with the client's own credentials.
+func counters(ctx context.Context, client *redis.ClusterClient) (*bench.RedisInfo, error) {
+	nodes, err := masters(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	o := client.Options()
+	info := &bench.RedisInfo{Username: o.Username, Password: o.Password, TLS: o.TLSConfig}
+	for _, n := range nodes {
+		info.Addrs = append(info.Addrs, n.Options().Addr)
+	}
+	return info, nil
+}
+
+// removeReplicas deletes everything that a set of that name, or one written the classic way, may have left in any slot.
+func (t *Target) removeReplicas(ctx context.Context, name string) error {
+	for slots := range slices.Chunk(t.slots(name), 1024) {
+		_, err := t.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			for _, slot := range slots {
+				key := slotmap.KeyForSlot(name, slot)
+				pipe.Unlink(ctx, key, key+":stamp", key+stageSuffix)
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("bench: remove the keys that begin with %s: %w", name, err)
+		}
+	}
+	return nil
+}
