@@ -3,15 +3,26 @@ module github.com/shardkit/shardkit/tools/peers
 go 1.26.0
 
 require (
+	github.com/buraksezer/consistent v0.10.0
+	github.com/cespare/xxhash/v2 v2.3.0
+	github.com/dgryski/go-jump v0.0.0-20170409065014-e1f439676b57
+	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8
+	github.com/kkdai/maglev v0.2.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
+	github.com/serialx/hashring v0.0.0-20200727003509-22c0c7ab6b1b
+	github.com/shardkit/shardkit/ring v0.0.0
 	github.com/shardkit/shardkit/slotmap v0.0.0
+	stathat.com/c/consistent v1.0.0
 )
 
 require (
-	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/dchest/siphash v1.2.2 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 )
 
-replace github.com/shardkit/shardkit/slotmap => ../../slotmap
+replace (
+	github.com/shardkit/shardkit/ring => ../../ring
+	github.com/shardkit/shardkit/slotmap => ../../slotmap
+)
