@@ -16,6 +16,15 @@ demo: ## see a replicated set at work on a real 3-master Redis Cluster
 test: bin/gotestsum ## run every module's tests, with -race where it works, on real servers
 	@tools/dev/run-tests $(packages)
 
+test-speed: ## run the tests of speed and allocations, which the race detector would distort
+	go test -count=1 -run 'Speed|Alloc' ./slotmap/... ./ring/... ./tools/peers/...
+
+test-servers: bin/gotestsum servers ## run the live tests on Redis 8.0 and Valkey 8.1 as well
+	@for server in redis-server-8.0 valkey-server-8.1; do \
+	  echo "== $$server"; \
+	  SHARDKIT_SERVER=$(CURDIR)/.servers/bin/$$server tools/dev/run-tests ./backends/... ./integration/... || exit 1; \
+	done
+
 build: ## build the shardkit command into bin/
 	go build -o bin/shardkit ./cmd/shardkit
 
@@ -33,4 +42,4 @@ bin/gotestsum bin/staticcheck: tools/dev/go.mod tools/dev/go.sum
 	@GOWORK=off go -C tools/dev build -o ../../bin/ tool
 	@touch bin/gotestsum bin/staticcheck
 
-.PHONY: help demo test build check generate servers
+.PHONY: help demo test test-speed test-servers build check generate servers
