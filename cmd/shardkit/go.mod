@@ -6,6 +6,8 @@ require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/shardkit/shardkit/backends/goredis v0.0.0
+	github.com/shardkit/shardkit/bench v0.0.0
+	github.com/shardkit/shardkit/bench/scenarios v0.0.0
 	github.com/shardkit/shardkit/harness v0.0.0
 	github.com/shardkit/shardkit/replset v0.0.0
 	github.com/shardkit/shardkit/slotmap v0.0.0
@@ -14,6 +16,7 @@ require (
 )
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/sys v0.50.0 // indirect
@@ -21,6 +24,8 @@ require (
 
 replace (
 	github.com/shardkit/shardkit/backends/goredis => ../../backends/goredis
+	github.com/shardkit/shardkit/bench => ../../bench
+	github.com/shardkit/shardkit/bench/scenarios => ../../bench/scenarios
 	github.com/shardkit/shardkit/harness => ../../harness
 	github.com/shardkit/shardkit/replset => ../../replset
 	github.com/shardkit/shardkit/slotmap => ../../slotmap

@@ -16,9 +16,11 @@ import (
 )
 
 type cli struct {
-	Demo demoCmd `cmd:"" help:"Watch a replicated set at work on a real 3-master Redis Cluster, in under a minute."`
-	Slot slotCmd `cmd:"" help:"Tell which slot each key is in, and the tag that names that slot."`
-	Up   upCmd   `cmd:"" help:"Run throwaway servers until Ctrl-C."`
+	Bench benchCmd `cmd:"" help:"Measure a replicated set beside the ways to do without one."`
+	Demo  demoCmd  `cmd:"" help:"Watch a replicated set at work on a real 3-master Redis Cluster, in under a minute."`
+	Slot  slotCmd  `cmd:"" help:"Tell which slot each key is in, and the tag that names that slot."`
+	Set   setCmd   `cmd:"" help:"Write, read, check and repair a replicated set."`
+	Up    upCmd    `cmd:"" help:"Run throwaway servers until Ctrl-C."`
 }
 
 // Exit codes, as documented in --help.
