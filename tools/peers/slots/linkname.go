@@ -1,4 +1,4 @@
-package slots
+package main
 
 import (
 	_ "unsafe" // for go:linkname

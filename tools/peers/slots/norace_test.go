@@ -1,5 +1,5 @@
 //go:build !race
 
-package slots
+package main
 
 const raceDetector = false

@@ -1,4 +1,4 @@
-package slots
+package main
 
 import "github.com/shardkit/shardkit/slotmap"
 
