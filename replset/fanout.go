@@ -186,12 +186,14 @@ func (f *fanout) err() error {
 type pace struct {
 	slots   int
 	network time.Duration // what of a reply's time is not the step's
+	cost    time.Duration // of one replica, as the quickest of the last steps had it
 }
 
 const (
 	stepTarget = time.Millisecond
 	stepFirst  = 16
 	stepMost   = 512
+	costLeast  = time.Microsecond // nothing is done to a replica in less
 )
 
 // newPace starts with few replicas where one alone is long: a member takes the
@@ -200,10 +202,15 @@ func newPace(members int) *pace {
 	return &pace{slots: min(max(1, 10_000/max(members, 1)), stepFirst)}
 }
 
-// took adjusts the size after a step, at most to twice or half of it, so that
-// one scheduling hiccup does not decide.
+// took adjusts the size after a step. A reply may be late because the machine was
+// busy with something else; a step's own cost shows in the quickest. So a late
+// one counts for a quarter more than the cost so far, and a node that is slow for
+// good has its say after a few steps.
 func (p *pace) took(d time.Duration) {
-	d = max(d-p.network, d/16, 1)
-	next := int(float64(p.slots) * float64(stepTarget) / float64(d))
-	p.slots = min(max(next, p.slots/2, 1), p.slots*2, stepMost)
+	cost := max(d-p.network, d/16) / time.Duration(p.slots)
+	if p.cost > 0 {
+		cost = min(cost, p.cost+p.cost/4)
+	}
+	p.cost = max(cost, costLeast)
+	p.slots = min(max(int(stepTarget/p.cost), 1), p.slots*2, stepMost)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -454,16 +453,26 @@ func TestPace(t *testing.T) {
 	if got := newPace(1_000_000).slots; got != 1 {
 		t.Errorf("the first step of a million members is %d slots, want 1", got)
 	}
-	var sizes []int
-	for _, d := range []time.Duration{0, 0, time.Second, time.Second, stepTarget, stepTarget / 2, 0, 0, 0, 0, 0, 0, 0, 0} {
-		p.took(d)
-		sizes = append(sizes, p.slots)
+	p.network = 4 * time.Millisecond
+	for i, step := range []struct {
+		cost time.Duration // of a replica
+		want int           // slots of the next step
+	}{
+		{20 * time.Microsecond, 32},
+		{20 * time.Microsecond, 50},
+		{10 * time.Microsecond, 100},
+		{500 * time.Microsecond, 80}, // late: a quarter more
+		{10 * time.Microsecond, 100},
+		{time.Nanosecond, 200}, // at most doubled
+		{time.Nanosecond, 400},
+		{time.Nanosecond, 512},
+	} {
+		p.took(p.network + step.cost*time.Duration(p.slots))
+		if p.slots != step.want {
+			t.Errorf("step %d: got %d slots, want %d", i, p.slots, step.want)
+		}
 	}
-	want := []int{32, 64, 32, 16, 16, 32, 64, 128, 256, 512, 512, 512, 512, 512}
-	if !slices.Equal(sizes, want) {
-		t.Errorf("got %v, want %v", sizes, want)
-	}
-	for range 30 {
+	for range 50 {
 		p.took(time.Hour)
 	}
 	if p.slots != 1 {
