@@ -149,6 +149,14 @@ func owners(t *testing.T, c *harness.Cluster, slot int) (owner, other *harness.N
 // never wrong, and once the move has ended all is well.
 func TestSlotHeldHalfWay(t *testing.T) {
 	c := harnesstest.SharedCluster(t)
+	// The home slot, which gives the numbers, moves like any other.
+	for i, rung := range rungs {
+		t.Run("home/"+strings.ReplaceAll(rung.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			b := open(t, clients[i%len(clients)].name, c)
+			heldHalfWay(t, c, b, rung.wrap(b), slotmap.Slot(name(t)), nil, []string{"a", "b"}, true)
+		})
+	}
 	slot := uint16(4242)
 	for _, gone := range []struct {
 		name   string

@@ -241,3 +241,35 @@ func TestForeignKeys(t *testing.T) {
 		})
 	}
 }
+
+// After a Clear the place is free for others: a set of someone else's that
+// stands there by then is not ours, though our stamp still is.
+func TestForeignKeyAfterClear(t *testing.T) {
+	c := harnesstest.SharedCluster(t)
+	for _, rung := range rungs {
+		t.Run(strings.ReplaceAll(rung.name, " ", "-"), func(t *testing.T) {
+			eachClient(t, c, func(t *testing.T, b replset.Backend) {
+				slots := some(48)
+				s := newSet(t, rung.wrap(b), replset.Options{Slots: slots})
+				publish(t, s, "a")
+				if err := s.Clear(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				theirs := slotmap.KeyForSlot(s.Name(), slots[20])
+				do(t, b, "SADD", theirs, "theirs")
+				for what, err := range map[string]error{
+					"publish": s.Publish(t.Context(), []string{"b"}), "publish empty": s.Publish(t.Context(), nil), "clear": s.Clear(t.Context()),
+				} {
+					var partly *replset.WriteError
+					var foreign *replset.ForeignKeyError
+					if !errors.As(err, &partly) || len(partly.Failed) != 1 || partly.Failed[0].Slot != slots[20] || !errors.As(err, &foreign) {
+						t.Errorf("%s: got %v, want slot %d named alone, with a *ForeignKeyError", what, err, slots[20])
+					}
+				}
+				if got := list(do(t, b, "SMEMBERS", theirs), nil); got != `["theirs"]` {
+					t.Errorf("the foreign set now holds %s", got)
+				}
+			})
+		})
+	}
+}
