@@ -56,9 +56,9 @@ func TestBalanceByBuckets(t *testing.T) {
 		bits          int
 		median, worst float64
 	}{
-		{14, 3, 9},
-		{18, 0.75, 2.2},
-		{20, 0.4, 1.1},
+		{14, 3.5, 9},
+		{18, 1, 2.2}, // the median of few sets varies
+		{20, 0.65, 1.1},
 	} {
 		var all []float64
 		for range times(1 << (23 - c.bits)) {
@@ -67,7 +67,7 @@ func TestBalanceByBuckets(t *testing.T) {
 		slices.Sort(all)
 		median, worst := all[len(all)/2], all[len(all)-1]
 		t.Logf("10 nodes on 1<<%d buckets, %d sets: median %.2f %%, worst %.2f %%", c.bits, len(all), median, worst)
-		if !raceEnabled && median > c.median || worst > c.worst {
+		if median > c.median && len(all) >= 8 || worst > c.worst {
 			t.Errorf("1<<%d buckets: got median %.2f %%, worst %.2f %%, want at most %v and %v", c.bits, median, worst, c.median, c.worst)
 		}
 	}
@@ -76,7 +76,7 @@ func TestBalanceByBuckets(t *testing.T) {
 func TestWeights(t *testing.T) {
 	rnd := random(t)
 	weights := []float64{1, 2, 3}
-	n := times(200)
+	n := max(times(200), 20)
 	worst := 0.0
 	means := make([]float64, len(weights))
 	for range n {

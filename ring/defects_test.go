@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -78,6 +79,13 @@ func TestDefectCollidingPoints(t *testing.T) {
 	t.Logf("%d of %d points collide", collisions, len(a.circle.hashes))
 	if collisions == 0 {
 		t.Fatal("no two points of 150,000 collide: the test shows nothing")
+	}
+	total := 0.0
+	for _, share := range a.Shares() {
+		total += share
+	}
+	if math.Abs(total-1) > 1e-9 {
+		t.Errorf("shares sum to %v, want 1: the arc of a second point has no length", total)
 	}
 	slices.Reverse(names)
 	if b := mustNew(t, Nodes(names...), &Options{Placement: Classic{}}); !slices.Equal(a.owners, b.owners) {

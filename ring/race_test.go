@@ -2,5 +2,5 @@
 
 package ring
 
-// The race detector makes everything some twenty times slower: tests that repeat, repeat less, and none measures time.
+// The race detector makes everything some twenty times slower: tests that repeat something, repeat it less, and none measures time.
 const raceEnabled = true

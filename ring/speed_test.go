@@ -48,6 +48,9 @@ func skipSpeed(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector slows what it instruments, and not alike")
 	}
+	if testing.CoverMode() != "" {
+		t.Skip("coverage counters slow what they count, and not alike")
+	}
 	if strconv.IntSize < 64 {
 		t.Skip("the ratios are those of 64-bit machines: FNV-1a takes no 128-bit products")
 	}
