@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"crypto/sha1"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -109,8 +108,8 @@ func TestReplicasSpoiltBehindOurBack(t *testing.T) {
 			do(t, b, "SADD", key(19), "x")
 			do(t, b, "SET", key(23), "no set any more")
 			do(t, b, "DEL", key(27))
-			do(t, b, "SADD", key(27), "old")
-			do(t, b, "SET", key(27)+stampSuffix, "sk1 1 1 "+digestOfOld)
+			do(t, b, "SADD", key(27), "old", "a")
+			do(t, b, "SET", key(27)+stampSuffix, "sk1 1 2 "+digest("old", "a"))
 			do(t, b, "SREM", key(31), "a", "b") // of which the delta below knows a
 		}
 		publish(t, s, "a", "b", "c")
@@ -162,12 +161,18 @@ func TestReplicasSpoiltBehindOurBack(t *testing.T) {
 	})
 }
 
-// digestOfOld is what a stamp says of the one member "old": the first six bytes
-// of its SHA-1.
-var digestOfOld = func() string {
-	sum := sha1.Sum([]byte("old"))
-	return hex.EncodeToString(sum[:6])
-}()
+// digest is what a stamp says of the members: the sum of the first six bytes of
+// each one's SHA-1.
+func digest(members ...string) string {
+	var d uint64
+	for _, m := range members {
+		sum := sha1.Sum([]byte(m))
+		for i, b := range sum[:6] {
+			d += uint64(b) << (8 * (5 - i))
+		}
+	}
+	return fmt.Sprintf("%012x", d&(1<<48-1))
+}
 
 // A master dies in the middle of writes. Each write reaches every slot, or names
 // those that it did not; and when the replica has taken over, all slots are alike
