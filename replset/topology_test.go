@@ -81,8 +81,10 @@ func TestTopologyAsksAnother(t *testing.T) {
 		t.Errorf("the topology was asked for %d times, want 2", asked)
 	}
 	bad := &remapped{Backend: memory.New(), slots: func(any) any { return []any{"x"} }}
-	s = newFew(t, bad, Options{})
+	var seen []Progress
+	s = newFew(t, bad, Options{Progress: func(p Progress) { seen = append(seen, p) }})
 	err := s.Publish(t.Context(), []string{"a"})
+	wantProgress(t, seen) // though there was no step
 	var partly *WriteError
 	if !errors.As(err, &partly) || !errors.Is(err, errUnexpected) || len(partly.Failed) != len(s.slots.list)-1 {
 		t.Errorf("a malformed CLUSTER SLOTS: got %v", err)
