@@ -130,7 +130,7 @@ func TestInterleavedVariantsOnThisMachine(t *testing.T) {
 		{Load{Mode: Open, Rate: 5000, Duration: 900 * time.Millisecond}, "service_p50", 3},
 	} {
 		t.Run(test.metric, func(t *testing.T) {
-			missed := 0
+			missed, found := 0, uint64(0)
 			for seed := uint64(1); seed <= test.seeds; seed++ {
 				s := Scenario{Name: "busy", Variants: []Variant{Func("a", busy(n)), Func("b", busy(n*3/2))}}
 				r := mustRun(t, s, &Options{Load: test.load, Seed: seed, SkipCounters: true})
@@ -143,12 +143,23 @@ func TestInterleavedVariantsOnThisMachine(t *testing.T) {
 				if same.Verdict == Slower || same.Verdict == Faster {
 					t.Errorf("%s: equal variants told apart: %v", rerun, same)
 				}
-				if slower.Low <= 1 || slower.Verdict != Slower {
+				switch slower.Verdict {
+				case Slower:
+					found++
+				case Unclear: // the machine was too busy to tell, and the runner says so
+					t.Logf("%s: %v", rerun, slower)
+				default:
 					t.Errorf("%s: 50 %% more work not found: %v", rerun, slower)
+				}
+				if slower.Low <= 1 {
+					t.Errorf("%s: the interval of 50 %% more work holds 1: %v", rerun, slower)
 				}
 				if slower.Ratio < 1.25 || slower.Ratio > 1.8 {
 					t.Errorf("%s: 50 %% more work measured as %v", rerun, slower)
 				}
+			}
+			if 2*found <= test.seeds {
+				t.Errorf("50 %% more work found in %d of %d runs, want most of them", found, test.seeds)
 			}
 			// A 99 % interval misses now and then.
 			if missed > 1 {

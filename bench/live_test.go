@@ -60,10 +60,10 @@ func TestAgainstARealServer(t *testing.T) {
 		defer info.Close()
 		s := Scenario{Name: "wire", Variants: []Variant{ping, set}}
 		r := mustRun(t, s, &Options{Load: Load{Ops: 300, SkipWarmUp: true}, Counters: info})
-		for variant, want := range map[string][3]float64{"ping": {1, 14, 7}, "ping'": {1, 14, 7}, "set": {1, 31, 5}} {
+		for variant, want := range map[string][4]float64{"ping": {1, 14, 7, 1}, "ping'": {1, 14, 7, 1}, "set": {1, 31, 5, 1}} {
 			c := r.Variant(variant).Counters
-			if got := [3]float64{c[RedisCommands], c[RedisBytesIn], c[RedisBytesOut]}; got != want {
-				t.Errorf("%s: got %v commands, bytes in and bytes out per operation, want %v", variant, got, want)
+			if got := [4]float64{c[RedisCommands], c[RedisBytesIn], c[RedisBytesOut], c[RedisReads]}; got != want {
+				t.Errorf("%s: got %v commands, bytes in, bytes out and reads per operation, want %v", variant, got, want)
 			}
 		}
 		if len(r.Marks) != 0 {

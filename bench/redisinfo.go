@@ -18,6 +18,10 @@ const (
 	RedisCommands = "redis_commands"  // total_commands_processed
 	RedisBytesIn  = "redis_bytes_in"  // total_net_input_bytes
 	RedisBytesOut = "redis_bytes_out" // total_net_output_bytes
+
+	// RedisReads is total_reads_processed: how often a server found something to read. A request that arrives at once is
+	// one, so it counts round trips, but for requests of more than 16 kB, which take several.
+	RedisReads = "redis_reads"
 )
 
 // RedisInfo is a CounterSource that asks Redis or Valkey servers for INFO stats, over one plain connection to each. What
@@ -45,7 +49,7 @@ type RedisInfo struct {
 
 var _ CounterSource = (*RedisInfo)(nil)
 
-// Counters sums the three counters over all servers. An unreachable one fails the whole call.
+// Counters sums the counters over all servers. An unreachable one fails the whole call.
 func (r *RedisInfo) Counters(ctx context.Context) (map[string]float64, error) {
 	if len(r.Addrs) == 0 {
 		return nil, errors.New("bench: RedisInfo has no Addrs: give it the servers' host:port pairs")
@@ -74,9 +78,10 @@ func (r *RedisInfo) Counters(ctx context.Context) (map[string]float64, error) {
 		sum.commands += s.commands
 		sum.in += s.in
 		sum.out += s.out
+		sum.reads += s.reads
 	}
 	return map[string]float64{
-		RedisCommands: float64(sum.commands), RedisBytesIn: float64(sum.in), RedisBytesOut: float64(sum.out),
+		RedisCommands: float64(sum.commands), RedisBytesIn: float64(sum.in), RedisBytesOut: float64(sum.out), RedisReads: float64(sum.reads),
 	}, nil
 }
 
@@ -92,7 +97,7 @@ func (r *RedisInfo) Close() error {
 	return errors.Join(errs...)
 }
 
-type infoStats struct{ commands, in, out int64 }
+type infoStats struct{ commands, in, out, reads int64 }
 
 // infoConn remembers what it added to a server's counters, over all its connections.
 type infoConn struct {
@@ -130,7 +135,7 @@ func (c *infoConn) stats(ctx context.Context, r *RedisInfo, addr string) (_ info
 			return infoStats{}, err
 		}
 	}
-	// While it answers INFO a server has counted the request's bytes, but neither the command nor the answer.
+	// While it answers INFO a server has counted the request's bytes and its reading, but neither the command nor the answer.
 	before := c.own
 	text, err := c.do("INFO", "stats")
 	if err != nil {
@@ -139,6 +144,7 @@ func (c *infoConn) stats(ctx context.Context, r *RedisInfo, addr string) (_ info
 	var s infoStats
 	fields := map[string]*int64{
 		"total_commands_processed": &s.commands, "total_net_input_bytes": &s.in, "total_net_output_bytes": &s.out,
+		"total_reads_processed": &s.reads,
 	}
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -154,6 +160,7 @@ func (c *infoConn) stats(ctx context.Context, r *RedisInfo, addr string) (_ info
 	}
 	s.commands -= before.commands
 	s.in -= c.own.in
+	s.reads -= c.own.reads
 	s.out -= before.out
 	return s, nil
 }
@@ -184,6 +191,7 @@ func (c *infoConn) do(args ...string) (string, error) {
 		return "", err
 	}
 	c.own.in += int64(b.Len())
+	c.own.reads++
 	head, err := c.rd.ReadString('\n')
 	if err != nil {
 		return "", err

@@ -23,10 +23,10 @@ type fakeServer struct {
 	password string
 	answer   func() string // in place of the real answer to INFO, if not nil
 
-	mu                sync.Mutex
-	commands, in, out int64
-	conns             []net.Conn
-	wg                sync.WaitGroup
+	mu                       sync.Mutex
+	commands, in, out, reads int64
+	conns                    []net.Conn
+	wg                       sync.WaitGroup
 }
 
 func startFake(t *testing.T, config *tls.Config, password string, answer func() string) *fakeServer {
@@ -72,6 +72,7 @@ func (f *fakeServer) serve(c net.Conn) {
 		}
 		f.mu.Lock()
 		f.in += int64(n)
+		f.reads++
 		reply := "-ERR unknown command\r\n"
 		switch {
 		case args[0] == "AUTH":
@@ -85,8 +86,8 @@ func (f *fakeServer) serve(c net.Conn) {
 		case args[0] == "INFO" && f.answer != nil:
 			reply = f.answer()
 		case args[0] == "INFO":
-			info := fmt.Sprintf("# Stats\r\ntotal_connections_received:7\r\ntotal_commands_processed:%d\r\ntotal_net_input_bytes:%d\r\ntotal_net_output_bytes:%d\r\n",
-				f.commands, f.in, f.out)
+			info := fmt.Sprintf("# Stats\r\ntotal_connections_received:7\r\ntotal_commands_processed:%d\r\ntotal_net_input_bytes:%d\r\ntotal_net_output_bytes:%d\r\ntotal_reads_processed:%d\r\n",
+				f.commands, f.in, f.out, f.reads)
 			reply = fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
 		}
 		f.commands++
@@ -135,7 +136,7 @@ func TestRedisInfoSubtractsItself(t *testing.T) {
 				f = b
 			}
 			f.mu.Lock()
-			f.commands, f.in, f.out = 1000, 50_000, 70_000
+			f.commands, f.in, f.out, f.reads = 1000, 50_000, 70_000, 300
 			f.mu.Unlock()
 			for i := range 5 {
 				got, err := src.Counters(t.Context())
@@ -143,11 +144,11 @@ func TestRedisInfoSubtractsItself(t *testing.T) {
 					t.Fatal(err)
 				}
 				more := float64(i)
-				if got[RedisCommands] != 1000+more || got[RedisBytesIn] != 50_000+10*more || got[RedisBytesOut] != 70_000+20*more {
-					t.Errorf("call %d: got %v, want 1000, 50000, 70000 and what others added", i, got)
+				if got[RedisCommands] != 1000+more || got[RedisBytesIn] != 50_000+10*more || got[RedisBytesOut] != 70_000+20*more || got[RedisReads] != 300+2*more {
+					t.Errorf("call %d: got %v, want 1000, 50000, 70000, 300 and what others added", i, got)
 				}
 				f.mu.Lock()
-				f.commands, f.in, f.out = f.commands+1, f.in+10, f.out+20
+				f.commands, f.in, f.out, f.reads = f.commands+1, f.in+10, f.out+20, f.reads+2
 				f.mu.Unlock()
 				if i == 2 {
 					// A new connection must not forget what the old one added.

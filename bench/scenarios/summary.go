@@ -93,6 +93,7 @@ var told = []struct {
 	share      bool
 }{
 	{bench.RedisCommands, "commands", false},
+	{bench.RedisReads, "reads", false},
 	{bench.RedisBytesIn, "bytes sent", false},
 	{bench.RedisBytesOut, "bytes back", false},
 	{bench.AllocsPerOp, "allocs", false},
