@@ -18,8 +18,10 @@ type Backend struct {
 	unkeyed rueidis.Completed // never sent: it lends its SetSlot to slotOf
 	slots   slotMap
 	nodes   atomic.Pointer[nodeSet]
-	meeting atomic.Bool // an introduction is under way
-	multi   sync.Map    // addresses of nodes that accept MULTI from this user
+	meeting atomic.Bool   // an introduction is under way
+	aside   chan struct{} // connections to hidden nodes
+	ids     sync.Map      // address -> id of nodes that were hidden
+	multi   sync.Map      // addresses of nodes that accept MULTI from this user
 }
 
 // New returns a backend over the caller's client, which stays the caller's to
@@ -33,7 +35,7 @@ func New(client rueidis.Client) (*Backend, error) {
 	if mode := client.Mode(); mode != rueidis.ClientModeCluster {
 		return nil, fmt.Errorf("rueidisbackend: New: the client is in %s mode: give rueidis.NewClient the address of a node of a Redis Cluster (cluster-enabled yes), without ForceSingleClient and Sentinel", mode)
 	}
-	b := &Backend{client: client, builder: client.B()}
+	b := &Backend{client: client, builder: client.B(), aside: make(chan struct{}, asideAtOnce)}
 	b.unkeyed = b.bare("PING")
 	return b, nil
 }
@@ -148,7 +150,7 @@ func (b *Backend) send(ctx context.Context, to target, what batch) []any {
 		built = append(built, b.bare("MULTI"))
 	}
 	for _, cmd := range what.cmds {
-		built = append(built, b.command(what.key, cmd))
+		built = append(built, b.command(cmd))
 	}
 	if what.tx {
 		built = append(built, b.bare("EXEC"))

@@ -41,6 +41,7 @@ func (b *Backend) call(ctx context.Context, to target, cmds []rueidis.Completed)
 //     and RetryDelay say.
 //   - DoMulti of the node's client does not repeat after the end of a
 //     connection's life (ConnLifetime) either; its Do does, and is not used.
+//     A dedicated client's connection has no such end.
 //
 // The end of ctx is hidden from rueidis, because it acts on it at other callers'
 // cost: at a deadline it closes the connection that they share, and a cancelled
@@ -52,13 +53,11 @@ func (b *Backend) exchange(ctx context.Context, to target, cmds []rueidis.Comple
 			err = fmt.Errorf("rueidisbackend: %s: rueidis panicked: %v", to.addr, p)
 		}
 	}()
-	client, err := b.node(ctx, to)
+	client, release, err := b.node(ctx, to)
 	if err != nil {
 		return nil, err
 	}
-	if client == nil {
-		return b.follow(ctx, cmds), nil
-	}
+	defer release()
 	inner := context.WithoutCancel(ctx)
 	if blocks(cmds) {
 		var cancel context.CancelFunc

@@ -8,21 +8,20 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// command builds one command for the routing key's slot. rueidis gets a copy of
-// the slice, and may hold that for as long as the command is in flight. No
-// argument is given as a key: rueidis panics over keys of two slots, where the
-// server says CROSSSLOT.
-func (b *Backend) command(key string, cmd []string) rueidis.Completed {
+// command builds one command. rueidis gets a copy of the slice, and may hold
+// that for as long as the command is in flight. No argument is given as a key:
+// rueidis panics over keys of two slots, where the server says CROSSSLOT.
+func (b *Backend) command(cmd []string) rueidis.Completed {
 	c := b.builder.Arbitrary(cmd...)
 	if blocking(cmd) {
-		return c.Blocking().SetSlot(key)
+		return c.Blocking()
 	}
-	return c.Build().SetSlot(key)
+	return c.Build()
 }
 
-// bare builds a command that belongs to no slot, such as MULTI.
-func (b *Backend) bare(name ...string) rueidis.Completed {
-	return b.builder.Arbitrary(name...).Build()
+// bare is command for what never waits.
+func (b *Backend) bare(cmd ...string) rueidis.Completed {
+	return b.builder.Arbitrary(cmd...).Build()
 }
 
 // refuse tells why a command cannot be sent on a connection that all callers

@@ -33,9 +33,7 @@
 // reads it again after an error, at most twice a second, and after 10 s.
 //
 // Leave ConnLifetime at 0, its default. A command that is in flight when a
-// connection's life ends fails here, where rueidis would send it again; and in
-// one rare case rueidis does: a key on its way to a master that owns no slot yet
-// and is named in InitAddress.
+// connection's life ends fails here, where rueidis would send it again.
 //
 // # Not guaranteed
 //

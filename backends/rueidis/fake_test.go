@@ -354,3 +354,20 @@ func TestParseSlots(t *testing.T) {
 		t.Errorf("nonsense: got %d slots, %v", a.known, a.err)
 	}
 }
+
+func TestParseNodes(t *testing.T) {
+	const text = "id1 127.0.0.1:7000@17000 myself,master - 0 0 1 connected 0-5460\n" +
+		"id2 10.0.0.2:7000@17000,two.example master - 0 0 2 connected\n" +
+		"id3 ::1:7000@17000,,tls-port=0,shard-id=x slave id1 0 0 2 connected\n" +
+		"id4 127.0.0.1:7004@17004 master,fail? - 0 0 4 connected\n" +
+		"id5 :7005@17005 myself,master - 0 0 4 connected\n" +
+		"id6 :0@0 master,noaddr - 0 0 4 disconnected\nnonsense\nid7 nowhere master\n"
+	for addr, want := range map[string]string{
+		"127.0.0.1:7000": "id1", "10.0.0.2:7000": "id2", "two.example:7000": "id2", "[::1]:7000": "id3",
+		"127.0.0.1:7004": "", "asked:7005": "id5", "asked:0": "", "127.0.0.1:1": "",
+	} {
+		if got := parseNodes("asked:1", text, addr); got != want {
+			t.Errorf("%s: got %q, want %q", addr, got, want)
+		}
+	}
+}

@@ -36,7 +36,7 @@ func TestTimedOutWriteIsNotSentAgain(t *testing.T) {
 						o.AlwaysPipelining = busy
 					})
 					key := keyIn(b, 0, t.Name())
-					if _, err := w.run(t.Context(), b, key, "EXISTS", key); err != nil {
+					if _, err := w.run(t.Context(), b, key, "DEL", key); err != nil {
 						t.Fatal(err)
 					}
 					thaw := freeze(t, node)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -55,7 +56,9 @@ func sharedCluster(t *testing.T) *harness.Cluster {
 	shared.once.Do(func() {
 		// Private, because tests move slots.
 		o := harness.Options{Private: true, NodeTimeout: time.Minute}
-		shared.cluster, shared.err = harness.StartCluster(context.Background(), o)
+		if shared.cluster, shared.err = harness.StartCluster(context.Background(), o); shared.err == nil {
+			listed(t, shared.cluster)
+		}
 	})
 	if shared.err != nil {
 		harnesstest.Skip(t, shared.err)
@@ -192,5 +195,30 @@ func one(list []any, err error) (any, error) {
 func privateCluster(t *testing.T, o harness.Options) *harness.Cluster {
 	t.Helper()
 	o.Private = true
-	return harnesstest.Cluster(t, o)
+	c := harnesstest.Cluster(t, o)
+	listed(t, c)
+	return c
+}
+
+// listed restarts nodes that leave themselves out of CLUSTER SHARDS, as Redis
+// 7.2 and later do once after they were set up by the nodes.conf of an earlier
+// release (redis/redis#14495). Commands reach such a node in a roundabout way,
+// see hidden, which these tests of faults are not about.
+func listed(t *testing.T, c *harness.Cluster) {
+	t.Helper()
+	restarted := false
+	for _, n := range c.Nodes() {
+		if v, err := n.Do(t.Context(), "CLUSTER", "SHARDS"); err != nil || strings.Contains(fmt.Sprint(v), n.ID()) {
+			continue
+		}
+		if err := n.Restart(t.Context(), harness.Empty); err != nil {
+			t.Fatal(err)
+		}
+		restarted = true
+	}
+	if restarted {
+		if err := c.WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -103,7 +103,7 @@ func (p *pipeline) sendAll(ctx context.Context, ps parts) {
 				if part.to.ask { // ASKING holds for one command
 					piece = append(piece, p.b.bare("ASKING"))
 				}
-				piece = append(piece, p.b.command(p.keys[i], p.cmds[i]))
+				piece = append(piece, p.b.command(p.cmds[i]))
 			}
 			pieces = append(pieces, piece)
 		}
