@@ -459,12 +459,12 @@ func TestPace(t *testing.T) {
 		want int           // slots of the next step
 	}{
 		{20 * time.Microsecond, 32},
-		{20 * time.Microsecond, 50},
-		{10 * time.Microsecond, 100},
-		{500 * time.Microsecond, 80}, // late: a quarter more
-		{10 * time.Microsecond, 100},
-		{time.Nanosecond, 200}, // at most doubled
-		{time.Nanosecond, 400},
+		{20 * time.Microsecond, 35},
+		{10 * time.Microsecond, 70},
+		{500 * time.Microsecond, 56}, // late: a quarter more
+		{10 * time.Microsecond, 70},
+		{time.Nanosecond, 140}, // at most doubled
+		{time.Nanosecond, 280},
 		{time.Nanosecond, 512},
 	} {
 		p.took(p.network + step.cost*time.Duration(p.slots))
