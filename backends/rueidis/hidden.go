@@ -14,9 +14,9 @@ const asideAtOnce = 4
 // hidden returns a connection to a node that rueidis has but does not show. What
 // InitAddress names stays connected though the cluster does not list it, and
 // Nodes leaves it out. That happens to masters without slots before Redis 8, and
-// to any master of a cluster that came from Redis 7.0 to 7.2-8.2 in place: each
-// node leaves itself out of CLUSTER SHARDS until it is restarted once more
-// (redis/redis#14495).
+// to any master of a cluster that was brought from Redis 7.0 to Redis 8.0 or
+// Valkey 8.1 in place: each node leaves itself out of CLUSTER SHARDS until it is
+// restarted once more (redis/redis#14495).
 //
 // A dedicated client whose first command is bound to no slot gets a connection
 // to a random node, hidden ones included. So it is asked who it is, and given

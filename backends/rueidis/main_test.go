@@ -201,9 +201,9 @@ func privateCluster(t *testing.T, o harness.Options) *harness.Cluster {
 }
 
 // listed restarts nodes that leave themselves out of CLUSTER SHARDS, as Redis
-// 7.2 and later do once after they were set up by the nodes.conf of an earlier
-// release (redis/redis#14495). Commands reach such a node in a roundabout way,
-// see hidden, which these tests of faults are not about.
+// 8.0 and Valkey 8.1 do after they were set up by the nodes.conf of Redis 7.0
+// (redis/redis#14495). Commands reach such a node in a roundabout way, see
+// hidden, which these tests of faults are not about.
 func listed(t *testing.T, c *harness.Cluster) {
 	t.Helper()
 	restarted := false
