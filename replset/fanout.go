@@ -77,13 +77,15 @@ func (f *fanout) node(ctx context.Context, addr string, slots []uint16) {
 		steps.end(ctx)
 	}()
 	size := newPace(f.c.weight())
-	size.network = f.roundTrip(ctx, slots[0])
+	var err error
+	if size.network, err = f.roundTrip(ctx, slots[0]); err != nil && unreachable([]error{err}) != nil {
+		f.later(slots, err)
+		return
+	}
 	for len(slots) > 0 {
 		n := min(size.slots, len(slots))
 		if ctx.Err() != nil {
-			for _, slot := range slots {
-				f.outcome(slot, ctx.Err())
-			}
+			f.later(slots, ctx.Err())
 			return
 		}
 		start := time.Now()
@@ -94,23 +96,28 @@ func (f *fanout) node(ctx context.Context, addr string, slots []uint16) {
 		}
 		slots = slots[n:]
 		if err := unreachable(outcomes); err != nil {
-			// The other slots would each wait for the client's time-out as well. The
-			// next pass tries them.
-			for _, slot := range slots {
-				f.outcome(slot, err)
-			}
-			slots = nil
+			f.later(slots, err)
+			return
 		}
 		f.report()
 	}
 }
 
+// later gives up on the rest of a node's slots in this pass: each step would wait
+// for the client's time-out again.
+func (f *fanout) later(slots []uint16, err error) {
+	for _, slot := range slots {
+		f.outcome(slot, err)
+	}
+	f.report()
+}
+
 // roundTrip is how long the node takes to answer next to nothing.
-func (f *fanout) roundTrip(ctx context.Context, slot uint16) time.Duration {
+func (f *fanout) roundTrip(ctx context.Context, slot uint16) (time.Duration, error) {
 	key := f.set.replicaKey(slot) + absentSuffix
 	start := time.Now()
-	_, _ = f.set.backend.Do(ctx, key, []string{"EXISTS", key}) // only its time counts
-	return time.Since(start)
+	_, err := f.set.backend.Do(ctx, key, []string{"EXISTS", key})
+	return time.Since(start), err
 }
 
 // unreachable returns the error of a step for which no server spoke at all.

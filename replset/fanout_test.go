@@ -120,6 +120,31 @@ func TestPatienceBoundsAWrite(t *testing.T) {
 	}
 }
 
+// A node that says nothing at all is asked once a pass.
+func TestSilentNodeIsAskedOnceAPass(t *testing.T) {
+	b := newHooks()
+	s := newFew(t, b, Options{Patience: 300 * time.Millisecond})
+	silent := errors.New("i/o timeout")
+	var asked, passes atomic.Int64
+	b.before = func(slot uint16, cmd []string) error {
+		switch {
+		case cmd[0] == "CLUSTER":
+			passes.Add(1)
+		case onNode(0, slot) && slot != s.home:
+			asked.Add(1)
+			return silent
+		}
+		return nil
+	}
+	var partly *WriteError
+	if err := s.Publish(t.Context(), []string{"a"}); !errors.As(err, &partly) || !errors.Is(err, silent) {
+		t.Fatalf("got %v", err)
+	}
+	if asked.Load() > passes.Load() || passes.Load() < 2 {
+		t.Errorf("the node was asked %d times in %d passes", asked.Load(), passes.Load())
+	}
+}
+
 // A write that takes longer than its patience has some left for the slots that
 // failed in passing.
 func TestPatienceIsForRepetitions(t *testing.T) {

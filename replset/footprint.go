@@ -169,13 +169,13 @@ func (s *Set) guard(ctx context.Context, members []string) error {
 	for _, m := range members {
 		text += int64(len(m))
 	}
-	if text*slots/2 > limit { // integers take half their text
+	if text*slots*2/5 > limit { // an integer of 20 digits takes 8 bytes, and others more of theirs
 		most.Masters = most.PerReplica * slots
 		return &TooLargeError{Footprint: most, Limit: limit}
 	}
 	f, err := s.measure(ctx, members)
 	if err != nil {
-		return slotError("publish", s.replicaKey(s.home), err)
+		return slotError("publish", s.replicaKey(s.home), s.unowned(ctx, s.replicaKey(s.home), err))
 	}
 	f.Masters = f.PerReplica * slots
 	if f.Masters > limit {
