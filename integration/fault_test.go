@@ -346,6 +346,20 @@ func TestReadReplicas(t *testing.T) {
 			t.Skip("this backend cannot read from server replicas")
 		}
 		s := newSet(t, b, replset.Options{Slots: some(16), ReadReplicas: true})
+		tell(t, c.Nodes(), "CONFIG", "RESETSTAT")
+		defer func() {
+			asked := false
+			for _, n := range c.Nodes() {
+				role, err := n.Do(context.Background(), "ROLE")
+				stats, err2 := n.Do(context.Background(), "INFO", "commandstats")
+				if err == nil && err2 == nil && role.([]any)[0] == "slave" {
+					asked = asked || strings.Contains(stats.(string), "cmdstat_smembers")
+				}
+			}
+			if !asked {
+				t.Error("no server replica was asked for members")
+			}
+		}()
 		for i := range 5 {
 			publish(t, s, fmt.Sprint("gen-", i))
 			for _, slot := range some(16) {

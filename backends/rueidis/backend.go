@@ -67,7 +67,42 @@ func (b *Backend) Tx(ctx context.Context, key string, cmds [][]string) ([]any, e
 			return nil, err
 		}
 	}
-	replies := b.whole(ctx, batch{key: key, cmds: cmds, tx: true})
+	return executed(cmds, b.whole(ctx, batch{key: key, cmds: cmds, tx: true}))
+}
+
+// ReadTx is Tx for commands that only read, on a replica of the slot's master, or
+// on the master where none is known. It follows no redirect: a replica that
+// serves the slot no more is an error. It satisfies replset.ReplicaReader.
+func (b *Backend) ReadTx(ctx context.Context, key string, cmds [][]string) ([]any, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, notSent(err)
+	}
+	for _, cmd := range cmds {
+		if err := refuse(cmd); err != nil {
+			return nil, err
+		}
+	}
+	slot := b.slotOf(key)
+	if _, err := b.owner(ctx, slot); err != nil { // reads the map where there is none yet
+		return nil, err
+	}
+	replica := b.slots.replica[slot].Load()
+	if replica == nil {
+		return b.Tx(ctx, key, cmds)
+	}
+	if !b.shown(*replica) {
+		return b.Tx(ctx, key, cmds)
+	}
+	to := target{addr: *replica, slot: slot}
+	if err := b.acceptsMulti(ctx, to); err != nil {
+		return nil, err
+	}
+	return executed(cmds, b.send(ctx, to, batch{key: key, cmds: cmds, tx: true, readonly: true}))
+}
+
+// executed takes the replies of EXEC, the last of all, or the error that kept the
+// commands from running.
+func executed(cmds [][]string, replies []any) ([]any, error) {
 	exec := replies[len(replies)-1]
 	if list, ok := exec.([]any); ok && len(list) == len(cmds) {
 		for i := range list {
@@ -84,11 +119,12 @@ func (b *Backend) Tx(ctx context.Context, key string, cmds [][]string) ([]any, e
 }
 
 // batch is commands of one slot that go to one node together, between MULTI and
-// EXEC if tx is set.
+// EXEC if tx is set. READONLY before them lets a server replica answer; the
+// connection keeps it, which on a master means nothing.
 type batch struct {
-	key  string
-	cmds [][]string
-	tx   bool
+	key          string
+	cmds         [][]string
+	tx, readonly bool
 }
 
 // whole runs a batch on the master that owns its slot, in one DoMulti, and
@@ -142,7 +178,10 @@ func (b *Backend) acceptsMulti(ctx context.Context, to target) error {
 
 // send runs a batch on one node. It never sends twice.
 func (b *Backend) send(ctx context.Context, to target, what batch) []any {
-	built := make([]rueidis.Completed, 0, len(what.cmds)+3)
+	built := make([]rueidis.Completed, 0, len(what.cmds)+4)
+	if what.readonly {
+		built = append(built, b.bare("READONLY"))
+	}
 	if to.ask { // inside MULTI it holds until EXEC
 		built = append(built, b.bare("ASKING"))
 	}
@@ -165,7 +204,7 @@ func (b *Backend) send(ctx context.Context, to target, what batch) []any {
 	if err != nil {
 		return []any{err}
 	}
-	if to.ask {
+	if to.ask || what.readonly { // the two are never together
 		results = results[1:]
 	}
 	replies := make([]any, len(results))

@@ -133,3 +133,14 @@ func (b *Backend) absentKey(slot uint16) string {
 		}
 	}
 }
+
+// shown reports whether rueidis shows a client of the node.
+func (b *Backend) shown(addr string) bool {
+	if set := b.nodes.Load(); set != nil && time.Since(set.taken) < nodeSetLife {
+		if _, ok := set.clients[addr]; ok {
+			return true
+		}
+	}
+	_, ok := b.takeNodes()[addr]
+	return ok
+}

@@ -39,8 +39,9 @@ const (
 // it: it can be used only by sending through the cluster client, which follows
 // redirects by itself. The zero value knows nothing.
 type slotMap struct {
-	owner [slotCount]atomic.Pointer[string]
-	began atomic.Pointer[time.Time] // when the last reading began
+	owner   [slotCount]atomic.Pointer[string]
+	replica [slotCount]atomic.Pointer[string] // one of the owner's; nil: none
+	began   atomic.Pointer[time.Time]         // when the last reading began
 
 	mu      sync.Mutex
 	reading chan struct{} // closed at the end of the reading under way
@@ -163,15 +164,17 @@ func (b *Backend) read() (err error) {
 	}
 	for slot := range best.owner {
 		b.slots.owner[slot].Store(best.owner[slot])
+		b.slots.replica[slot].Store(best.replica[slot])
 	}
 	return nil
 }
 
 // answer is the map as one node sees it.
 type answer struct {
-	owner [slotCount]*string
-	known int // slots that have an owner
-	err   error
+	owner   [slotCount]*string
+	replica [slotCount]*string
+	known   int // slots that have an owner
+	err     error
 }
 
 func (b *Backend) ask(ctx context.Context, addr string) *answer {
@@ -198,20 +201,35 @@ func parseSlots(asked string, v any) *answer {
 		}
 		first, ok1 := r[0].(int64)
 		last, ok2 := r[1].(int64)
-		master, _ := r[2].([]any)
-		if !ok1 || !ok2 || len(master) < 2 {
+		master := slotsAddr(asked, r[2])
+		if !ok1 || !ok2 || master == "" {
 			continue
 		}
-		host, _ := master[0].(string)
-		port, ok := master[1].(int64)
-		addr := nodeAddr(asked, host, strconv.FormatInt(port, 10))
-		if !ok || addr == "" {
-			continue
+		var replica *string
+		if len(r) > 3 {
+			// Any will do; at random, so that processes share them out.
+			if addr := slotsAddr(asked, r[3+rand.IntN(len(r)-3)]); addr != "" {
+				replica = &addr
+			}
 		}
 		for slot := max(first, 0); slot <= last && slot < slotCount; slot++ {
-			a.owner[slot] = &addr
+			a.owner[slot], a.replica[slot] = &master, replica
 			a.known++
 		}
 	}
 	return a
+}
+
+// slotsAddr reads a node of CLUSTER SLOTS, {host, port, ...}; "" is none.
+func slotsAddr(asked string, v any) string {
+	node, _ := v.([]any)
+	if len(node) < 2 {
+		return ""
+	}
+	host, _ := node[0].(string)
+	port, ok := node[1].(int64)
+	if !ok {
+		return ""
+	}
+	return nodeAddr(asked, host, strconv.FormatInt(port, 10))
 }
