@@ -478,19 +478,19 @@ func TestPace(t *testing.T) {
 	if got := newPace(1_000_000).slots; got != 1 {
 		t.Errorf("the first step of a million members is %d slots, want 1", got)
 	}
-	p.network = 4 * time.Millisecond
+	p.network = time.Millisecond
 	for i, step := range []struct {
 		cost time.Duration // of a replica
 		want int           // slots of the next step
 	}{
-		{20 * time.Microsecond, 32},
-		{20 * time.Microsecond, 35},
-		{10 * time.Microsecond, 70},
-		{500 * time.Microsecond, 56}, // late: a quarter more
-		{10 * time.Microsecond, 70},
-		{time.Nanosecond, 140}, // at most doubled
-		{time.Nanosecond, 280},
-		{time.Nanosecond, 512},
+		{20 * time.Microsecond, 25},
+		{20 * time.Microsecond, 25},
+		{5 * time.Microsecond, 50}, // at most doubled
+		{5 * time.Microsecond, 100},
+		{500 * time.Microsecond, 80}, // late: a quarter more
+		{5 * time.Microsecond, 100},
+		{time.Nanosecond, 200},
+		{time.Nanosecond, 400},
 	} {
 		p.took(p.network + step.cost*time.Duration(p.slots))
 		if p.slots != step.want {
