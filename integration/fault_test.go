@@ -23,7 +23,7 @@ func TestScriptFlushDuringAWrite(t *testing.T) {
 	for _, rung := range rungs[:3] { // the last one has no scripts
 		t.Run(strings.ReplaceAll(rung.name, " ", "-"), func(t *testing.T) {
 			eachClient(t, c, func(t *testing.T, b replset.Backend) {
-				slots := some(1024)
+				slots := some(512)
 				steps := 0
 				s := newSet(t, rung.wrap(b), replset.Options{Slots: slots, Progress: func(replset.Progress) {
 					if steps++; steps%5 == 1 {
