@@ -144,119 +144,136 @@ func owners(t *testing.T, c *harness.Cluster, slot int) (owner, other *harness.N
 	return nil, nil
 }
 
-// A slot is held half-way between two masters. What of the replica has gone
+// held is a set one of whose slots is held half-way between two masters.
+type held struct {
+	name   string
+	b      replset.Backend
+	s      *replset.Set
+	slot   uint16
+	slots  []uint16
+	gone   []string // of the replica's keys, those that have moved already
+	before []string // what is published before the move
+	writes bool     // whether the slot can be written meanwhile
+}
+
+// Slots are held half-way between two masters. What of the replica has gone
 // already decides what can be done there; what cannot is named, what is read is
 // never wrong, and once the move has ended all is well.
 func TestSlotHeldHalfWay(t *testing.T) {
 	c := harnesstest.SharedCluster(t)
-	// The home slot, which gives the numbers, moves like any other.
-	for i, rung := range rungs {
-		t.Run("home/"+strings.ReplaceAll(rung.name, " ", "-"), func(t *testing.T) {
-			t.Parallel()
-			b := open(t, clients[i%len(clients)].name, c)
-			heldHalfWay(t, c, b, rung.wrap(b), slotmap.Slot(name(t)), nil, []string{"a", "b"}, true)
-		})
-	}
-	slot := uint16(4242)
-	for _, gone := range []struct {
-		name   string
-		keys   []string // that have moved already
-		before []string // what is published before the move
-		writes bool     // whether the slot can be written meanwhile
-	}{
-		{"nothing has gone", nil, []string{"a", "b"}, true},
-		{"the replica has gone", []string{""}, []string{"a", "b"}, false},
-		{"the stamp has gone", []string{stampSuffix}, []string{"a", "b"}, false},
-		{"both have gone", []string{"", stampSuffix}, []string{"a", "b"}, true},
-		{"an empty set", nil, []string{}, false},
-		{"an empty set has gone", []string{stampSuffix}, []string{}, false},
-	} {
-		for i, rung := range rungs {
-			for _, client := range clients {
-				switch {
-				case i > 0 && client.name != clients[0].name: // the rungs differ little between clients
-					continue
-				case i > 0 && i < len(rungs)-1 && !gone.writes: // and scripts little where none runs; each case waits a second
-					continue
+	const first = 4242
+	owner, other := owners(t, c, first)
+	var cases []*held
+	add := func(h *held, client string, rung int) {
+		h.name = strings.ReplaceAll(fmt.Sprint(h.name, "/", rungs[rung].name, "/", client), " ", "-")
+		h.b = open(t, client, c)
+		h.slots = []uint16{h.slot, 9000, 15000} // of the others, none moves
+		setName := fmt.Sprint(name(t), len(cases))
+		if h.slot == 0 { // the home slot is to move: one of the same master's
+			for n := 0; ; n++ {
+				setName = fmt.Sprint(name(t), len(cases), "-", n)
+				if h.slot = slotmap.Slot(setName); h.slot > 2000 && h.slot < first {
+					break
 				}
-				slot++
-				at := slot
-				t.Run(strings.ReplaceAll(gone.name+"/"+rung.name+"/"+client.name, " ", "-"), func(t *testing.T) {
-					t.Parallel()
-					b := open(t, client.name, c)
-					heldHalfWay(t, c, b, rung.wrap(b), at, gone.keys, gone.before, gone.writes)
-				})
+			}
+			h.slots[0] = h.slot
+		}
+		var err error
+		h.s, err = replset.New(rungs[rung].wrap(h.b), setName, &replset.Options{Slots: h.slots, Patience: 50 * time.Millisecond, ReadPatience: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, h)
+	}
+	slot := uint16(first)
+	for rung := range rungs {
+		for i, state := range []held{
+			{name: "nothing has gone", before: []string{"a", "b"}, writes: true},
+			{name: "the replica has gone", gone: []string{""}, before: []string{"a", "b"}},
+			{name: "the stamp has gone", gone: []string{stampSuffix}, before: []string{"a", "b"}},
+			{name: "both have gone", gone: []string{"", stampSuffix}, before: []string{"a", "b"}, writes: true},
+			{name: "an empty set"},
+			{name: "an empty set has gone", gone: []string{stampSuffix}},
+		} {
+			for _, client := range clients {
+				h := state
+				h.slot = slot + uint16(i)
+				add(&h, client.name, rung)
+				slot += 6
 			}
 		}
+		for _, client := range clients { // which gives the numbers, and moves like any other
+			add(&held{name: "the home slot", before: []string{"a", "b"}, writes: true}, client.name, rung)
+		}
 	}
-}
-
-func heldHalfWay(t *testing.T, c *harness.Cluster, b, wrapped replset.Backend, slot uint16, gone, before []string, writes bool) {
-	slots := []uint16{slot, 4000, 9000, 15000}
-	s := newSet(t, wrapped, replset.Options{Slots: slots, Patience: 50 * time.Millisecond, ReadPatience: time.Second})
-	within(t, 10*time.Second, "published", func() bool { return s.Publish(t.Context(), before) == nil })
-	owner, other := owners(t, c, int(slot))
-	move, err := c.BeginMove(t.Context(), other, int(slot))
+	var slots []int
+	for _, h := range cases {
+		publish(t, h.s, h.before...)
+		slots = append(slots, int(h.slot))
+	}
+	move, err := c.BeginMove(t.Context(), other, slots...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	finished := false
 	defer func() {
-		if !finished {
-			_ = move.Finish(context.Background())
-		}
-		if err := c.MoveSlots(context.Background(), owner, int(slot)); err != nil {
+		if err := c.MoveSlots(context.Background(), owner, slots...); err != nil {
 			t.Error(err)
 		}
 	}()
-	key := slotmap.KeyForSlot(s.Name(), slot)
 	host, port, _ := strings.Cut(other.Addr(), ":")
-	for _, suffix := range gone {
-		if _, err := owner.Do(t.Context(), "MIGRATE", host, port, key+suffix, "0", "5000"); err != nil {
-			t.Fatal(err)
+	for _, h := range cases {
+		for _, suffix := range h.gone {
+			if _, err := owner.Do(t.Context(), "MIGRATE", host, port, slotmap.KeyForSlot(h.s.Name(), h.slot)+suffix, "0", "5000"); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	near := slotmap.KeyForSlot("x", slot)
+	var waiting sync.WaitGroup
+	for _, h := range cases { // all at once: most of the time they wait
+		waiting.Go(func() { h.meanwhile(t) })
+	}
+	waiting.Wait()
+	if err := move.Finish(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range cases {
+		within(t, 10*time.Second, h.name+" is published after the move", func() bool { return h.s.Publish(t.Context(), []string{"z"}) == nil })
+		wantReplicas(t, h.b, h.s, h.slots, "z")
+	}
+}
+
+// meanwhile reads and writes the set while its slot is held.
+func (h *held) meanwhile(t *testing.T) {
+	near := slotmap.KeyForSlot("x", h.slot)
 	wantRead := func(when string, members ...string) {
 		t.Helper()
-		got, err := s.Members(t.Context(), near)
+		got, err := h.s.Members(t.Context(), near)
 		if err != nil && !errors.Is(err, replset.ErrSlotMoving) || err == nil && sorted(got) != sorted(members) {
-			t.Errorf("%s: Members: got %s, %v, want %s", when, sorted(got), err, sorted(members))
-		}
-		if err != nil {
-			t.Logf("%s: %v", when, err)
+			t.Errorf("%s: %s: Members: got %s, %v, want %s", h.name, when, sorted(got), err, sorted(members))
 		}
 	}
-	wantRead("before a write", before...)
-
-	current := before
+	wantRead("before a write", h.before...)
+	current := h.before
 	for _, w := range []struct {
 		op    string
 		write func() error
 		after []string
 	}{
-		{"publish", func() error { return s.Publish(t.Context(), []string{"b", "c"}) }, []string{"b", "c"}},
-		{"add", func() error { return s.Add(t.Context(), "d", "b") }, []string{"b", "c", "d"}},
-		{"remove", func() error { return s.Remove(t.Context(), "c") }, []string{"b", "d"}},
-		{"publish empty", func() error { return s.Publish(t.Context(), nil) }, nil},
+		{"publish", func() error { return h.s.Publish(t.Context(), []string{"b", "c"}) }, []string{"b", "c"}},
+		{"add", func() error { return h.s.Add(t.Context(), "d", "b") }, []string{"b", "c", "d"}},
+		{"remove", func() error { return h.s.Remove(t.Context(), "c") }, []string{"b", "d"}},
+		{"publish empty", func() error { return h.s.Publish(t.Context(), nil) }, nil},
 	} {
 		err := w.write()
 		var partly *replset.WriteError
 		switch {
 		case err == nil:
 			current = w.after
-		case writes:
-			t.Errorf("%s: %v", w.op, err)
-		case !errors.As(err, &partly) || len(partly.Failed) != 1 || partly.Failed[0].Slot != slot:
-			t.Errorf("%s: got %v, want slot %d named alone", w.op, err, slot)
+		case h.writes:
+			t.Errorf("%s: %s: %v", h.name, w.op, err)
+		case !errors.As(err, &partly) || len(partly.Failed) != 1 || partly.Failed[0].Slot != h.slot:
+			t.Errorf("%s: %s: got %v, want slot %d named alone", h.name, w.op, err, h.slot)
 		}
 		wantRead("after "+w.op, current...)
 	}
-
-	if err := move.Finish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	finished = true
-	within(t, 10*time.Second, "published after the move", func() bool { return s.Publish(t.Context(), []string{"z"}) == nil })
-	wantReplicas(t, b, s, slots, "z")
 }
