@@ -76,7 +76,7 @@ func exchange(conn net.Conn, lines *bufio.Scanner, command ...string) error {
 
 // monitored splits a line of MONITOR, such as
 //
-//	+1700000000.123456 [0 127.0.0.1:5000] "SINTER" "subs:{42}" "active:{1405}"
+//	+1700000000.123456 [0 127.0.0.1:5000] "SINTER" "subs:{42}" "active:{42}"
 //
 // into the command's words.
 func monitored(line string) []string {
