@@ -108,7 +108,7 @@ func TestWeights(t *testing.T) {
 func TestBalanceClassic(t *testing.T) {
 	rnd := random(t)
 	var all []float64
-	for range times(200) {
+	for range 200 { // the median of a few sets would say little
 		all = append(all, excess(mustNew(t, Nodes(randomNames(rnd, 3)...), &Options{Placement: Classic{}})))
 	}
 	slices.Sort(all)
