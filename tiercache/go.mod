@@ -1,0 +1,3 @@
+module github.com/shardkit/shardkit/tiercache
+
+go 1.25
