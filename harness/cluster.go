@@ -40,7 +40,14 @@ func StartCluster(ctx context.Context, o Options) (*Cluster, error) {
 	c := &Cluster{}
 	p := plan{
 		count: masters * (1 + o.Replicas),
-		specs: func(endpoints []endpoint) ([]Spec, []string) { return planCluster(o, masters, endpoints) },
+		specs: func(ctx context.Context, l Launcher, endpoints []endpoint) ([]Spec, []string, error) {
+			v, err := l.Version(ctx)
+			if err != nil {
+				return nil, nil, err
+			}
+			specs, ids := planCluster(o, v, masters, endpoints)
+			return specs, ids, nil
+		},
 		wait: func(ctx context.Context, g *Group) error {
 			c.Group = g
 			return c.waitReady(ctx)
@@ -54,7 +61,7 @@ func StartCluster(ctx context.Context, o Options) (*Cluster, error) {
 
 // planCluster writes each node's nodes.conf beforehand. Nodes that know each other from the start are ready in 2.0 to 2.2 s;
 // CLUSTER MEET and redis-cli --cluster create have tails to 8 s.
-func planCluster(o Options, masters int, endpoints []endpoint) ([]Spec, []string) {
+func planCluster(o Options, v Version, masters int, endpoints []endpoint) ([]Spec, []string) {
 	ids := make([]string, len(endpoints))
 	lines := make([]string, len(endpoints))
 	for i, e := range endpoints {
@@ -69,8 +76,12 @@ func planCluster(o Options, masters int, endpoints []endpoint) ([]Spec, []string
 			role, master = "slave", ids[m]
 		}
 		// The epoch is distinct per master; a replica carries its master's.
-		lines[i] = fmt.Sprintf("%s 127.0.0.1:%d@%d %%s%s %s 0 0 %d connected%s\n",
-			ids[i], e.public, e.port+busOffset, role, master, m+1, slots)
+		shard := ""
+		if knowsShardIDs(v) {
+			shard = ",,shard-id=" + ids[m]
+		}
+		lines[i] = fmt.Sprintf("%s 127.0.0.1:%d@%d%s %%s%s %s 0 0 %d connected%s\n",
+			ids[i], e.public, e.port+busOffset, shard, role, master, m+1, slots)
 	}
 	timeout := cmp.Or(o.NodeTimeout, defaultNodeTimeout)
 	specs := make([]Spec, len(endpoints))
@@ -104,6 +115,10 @@ func planCluster(o Options, masters int, endpoints []endpoint) ([]Spec, []string
 	}
 	return specs, ids
 }
+
+// knowsShardIDs reports whether nodes.conf takes a shard's id. A server that knows them and is given none makes one up for itself, and
+// then is missing from its own CLUSTER SHARDS; an older one takes it for a host's name.
+func knowsShardIDs(v Version) bool { return v.Name != "redis" || v.AtLeast(7, 2) }
 
 // Owner returns the master that owns the slot: where nodes differ, the one with the latest claim, to which the others will
 // come round.

@@ -85,7 +85,7 @@ type endpoint struct{ port, public int }
 // A plan is a group to be started: how many servers, what they are given their endpoints, and when the group is ready.
 type plan struct {
 	count int
-	specs func([]endpoint) (specs []Spec, ids []string)
+	specs func(context.Context, Launcher, []endpoint) (specs []Spec, ids []string, err error)
 	wait  func(context.Context, *Group) error
 }
 
@@ -126,7 +126,10 @@ func (p plan) try(ctx context.Context, o Options, provider Provider) (_ *Group, 
 	if err != nil {
 		return nil, err
 	}
-	specs, ids := p.specs(endpoints)
+	specs, ids, err := p.specs(ctx, launcher, endpoints)
+	if err != nil {
+		return nil, err
+	}
 	for i, e := range endpoints {
 		n := &Node{
 			name: specs[i].Name, addr: localhost(e.public), direct: localhost(e.port), id: ids[i],

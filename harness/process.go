@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Processes returns the provider that runs servers as processes of this machine, on 127.0.0.1, with their data in a
@@ -45,6 +46,21 @@ type processLauncher struct {
 
 func (l *processLauncher) Describe(v Version) string {
 	return fmt.Sprintf("process: %s-server %s (%s)", v.Name, v.Number, l.binary)
+}
+
+// versionTimeout bounds the wait for a binary to say what it is, and what it leaves open is closed so much later.
+const versionTimeout = 5 * time.Second
+
+func (l *processLauncher) Version(ctx context.Context) (Version, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, l.binary, "--version")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return Version{}, fmt.Errorf("harness: %s --version: %w: %.200s", l.binary, errors.Join(ctx.Err(), err), out)
+	}
+	return ParseVersion(string(out))
 }
 
 func (l *processLauncher) Launch(ctx context.Context, specs []Spec) ([]Server, error) {

@@ -21,6 +21,9 @@ type Launcher interface {
 	// "process: redis-server 7.0.15 (/usr/bin/redis-server)".
 	Describe(v Version) string
 
+	// Version finds out what the servers will be, before there are any: what is written into their files depends on it.
+	Version(ctx context.Context) (Version, error)
+
 	// Launch starts one server for each spec, in order, and returns without waiting for them to answer. It is called
 	// once. After an error the servers that did start are ended by Close.
 	Launch(ctx context.Context, specs []Spec) ([]Server, error)

@@ -30,7 +30,7 @@ func StartShards(ctx context.Context, o Options) (*Shards, error) {
 	count := cmp.Or(o.Shards, defaultNodes)
 	p := plan{
 		count: count,
-		specs: func(endpoints []endpoint) ([]Spec, []string) {
+		specs: func(_ context.Context, _ Launcher, endpoints []endpoint) ([]Spec, []string, error) {
 			specs := make([]Spec, count)
 			for i, e := range endpoints {
 				specs[i] = Spec{
@@ -39,7 +39,7 @@ func StartShards(ctx context.Context, o Options) (*Shards, error) {
 					Flags: append(commonFlags(o, e.port), o.Args...),
 				}
 			}
-			return specs, make([]string, count)
+			return specs, make([]string, count), nil
 		},
 		wait: func(context.Context, *Group) error { return nil },
 	}

@@ -78,6 +78,18 @@ func TestParseVersion(t *testing.T) {
 			t.Errorf("parseVersion(%q) = %v, %v, want %s", info, got, err, want)
 		}
 	}
+	for line, want := range map[string]string{
+		"Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=ae4d7c971a948f0\n":                     "redis 7.0.15",
+		"warning: locale\nValkey server v=8.1.1 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=384b3c0d511f998a\n": "valkey 8.1.1",
+	} {
+		got, err := ParseVersion(line)
+		if err != nil || got.String() != want {
+			t.Errorf("ParseVersion(%q) = %v, %v, want %s", line, got, err, want)
+		}
+	}
+	if v, err := ParseVersion("redis-cli 7.0.15\n"); err == nil {
+		t.Errorf("ParseVersion of a client = %v, want an error", v)
+	}
 	if v, err := parseVersion("# Server\r\n"); err == nil {
 		t.Errorf("parseVersion of nothing = %v, want an error", v)
 	}

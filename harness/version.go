@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -40,6 +41,17 @@ func parseVersion(info string) (Version, error) {
 		return Version{name, n}, nil
 	}
 	return Version{}, fmt.Errorf("harness: INFO server names no version: %.80q", info)
+}
+
+var versionLine = regexp.MustCompile(`(?m)^(\w+) server v=([0-9][^ ]*)`)
+
+// ParseVersion reads what a server prints when it is run with --version, such as "Redis server v=7.0.15 sha=...".
+func ParseVersion(text string) (Version, error) {
+	m := versionLine.FindStringSubmatch(text)
+	if m == nil {
+		return Version{}, fmt.Errorf("harness: --version names no version: %.80q", text)
+	}
+	return Version{strings.ToLower(m[1]), m[2]}, nil
 }
 
 // infoField returns a field of an INFO reply, or "".
