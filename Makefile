@@ -25,6 +25,9 @@ test-servers: bin/gotestsum servers ## run the live tests on Redis 8.0 and Valke
 	  SHARDKIT_SERVER=$(CURDIR)/.servers/bin/$$server tools/dev/run-tests ./backends/goredis/... ./backends/rueidis/... ./integration/... || exit 1; \
 	done
 
+peers-ring: ## set the rings of other projects beside ours: evenness, moved keys, speed
+	@go -C tools/peers run ./rings
+
 build: ## build the shardkit command into bin/
 	go build -o bin/shardkit ./cmd/shardkit
 
@@ -42,4 +45,4 @@ bin/gotestsum bin/staticcheck: tools/dev/go.mod tools/dev/go.sum
 	@GOWORK=off go -C tools/dev build -o ../../bin/ tool
 	@touch bin/gotestsum bin/staticcheck
 
-.PHONY: help demo test test-speed test-servers build check generate servers
+.PHONY: help demo test test-speed test-servers peers-ring build check generate servers

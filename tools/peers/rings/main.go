@@ -1,7 +1,8 @@
 // Command rings sets the rings of other projects beside package ring: how evenly they spread keys, how many move when a node comes
 // or goes, and what a lookup costs. It is for comparison only: nothing imports it.
 //
-//	go run ./rings                    the table
+//	make peers-ring                   the table, from anywhere in the repository
+//	go run ./rings                    the same
 //	go run ./rings -sets 200          the same, of more sets of names
 //	go test -run TestFasterThanGoRedis -v ./rings
 //
@@ -18,6 +19,9 @@ import (
 	"time"
 )
 
+// nameWidth pads the one column that is to the left: the longest name has 30 letters.
+const nameWidth = 30
+
 func main() {
 	keys := flag.Int("keys", 200_000, "keys that are placed")
 	sets := flag.Int("sets", 9, "sets of names that are tried")
@@ -32,14 +36,14 @@ func main() {
 	fmt.Println("bad: keys that move between two nodes that stay, of 10 nodes, when one comes, and when the first goes.")
 	fmt.Println("ns: of a lookup, shortest of many rounds in turn.")
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "above N=3\tN=10\tN=100\t3 to 4\tbad, one comes\tone goes\tns N=3\tN=10\tN=100\tallocations\t  ring\t")
+	fmt.Fprintf(w, "%-*s\tabove N=3\tN=10\tN=100\t3 to 4\tbad, one comes\tone goes\tns N=3\tN=10\tN=100\tallocations\t\n", nameWidth, "ring")
 	speeds := measureSpeeds(*seed)
 	for _, p := range peers {
 		s := speeds[p.name]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t  %s\t\n",
+		fmt.Fprintf(w, "%-*s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", nameWidth, p.name,
 			deviation(p, 3, *keys, *sets, *seed), deviation(p, 10, *keys, *sets, *seed), deviation(p, 100, *keys, min(*sets, 5), *seed),
 			remapped(p, *keys, *sets, *seed), badWhenOneComes(p, *keys, *sets, *seed), badWhenOneGoes(p, *keys, *sets, *seed),
-			s.ns[0], s.ns[1], s.ns[2], s.allocations, p.name)
+			s.ns[0], s.ns[1], s.ns[2], s.allocations)
 	}
 	w.Flush()
 }
