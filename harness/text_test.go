@@ -79,7 +79,7 @@ func TestParseVersion(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=ae4d7c971a948f0\n":                     "redis 7.0.15",
+		"Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=ae4d7c971a948f0\n":                   "redis 7.0.15",
 		"warning: locale\nValkey server v=8.1.1 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=384b3c0d511f998a\n": "valkey 8.1.1",
 	} {
 		got, err := ParseVersion(line)
