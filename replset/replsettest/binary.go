@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-var binaryRules = []rule{
+var binaryRules = []Rule{
 	{
-		"binary-safe",
+		"RS-009", "binary-safe",
 		"keys, values and members hold any bytes: none, every byte value, line ends, NUL, broken UTF-8",
 		eachWay(func(p *probe, w way) error {
 			for i, value := range awkward() {
@@ -33,7 +33,7 @@ var binaryRules = []rule{
 		}),
 	},
 	{
-		"large-value",
+		"RS-010", "large-value",
 		"a value of 1 MB, and a command of 10000 words, pass whole",
 		eachWay(func(p *probe, w way) error {
 			key, set := p.key("large"+w.name), p.key("many"+w.name)

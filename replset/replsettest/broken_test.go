@@ -19,7 +19,7 @@ import (
 func TestGoodBackendPasses(t *testing.T) {
 	for _, r := range rules {
 		if err := r.apply(newFull(), ruleTime); err != nil {
-			t.Errorf("%s: %v", r.id, err)
+			t.Errorf("%s: %v", r.Name, err)
 		}
 	}
 }
@@ -32,12 +32,12 @@ func TestBrokenBackendsAreCaught(t *testing.T) {
 		delete(unproved, br.rule)
 		t.Run(br.rule+"/"+strings.ReplaceAll(br.name, " ", "-"), func(t *testing.T) {
 			t.Parallel() // most of them sleep
-			i := slices.IndexFunc(rules, func(r rule) bool { return r.id == br.rule })
+			i := slices.IndexFunc(rules, func(r Rule) bool { return r.Name == br.rule })
 			if i < 0 {
 				t.Fatalf("there is no rule %q", br.rule)
 			}
 			err := rules[i].apply(br.make(newFull()), ruleTime)
-			var na *notApplicable
+			var na *NotApplicable
 			if err == nil || errors.As(err, &na) {
 				t.Fatalf("a backend that %s passes (%v)", br.name, err)
 			}

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-var concurrencyRules = []rule{
+var concurrencyRules = []Rule{
 	{
-		"concurrent-use",
+		"RS-028", "concurrent-use",
 		"the methods are called from many goroutines at once, and each call gets its own replies",
 		func(p *probe) error {
 			const callers, rounds = 16, 20

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-var contextRules = []rule{
+var contextRules = []Rule{
 	{
-		"ended-context",
+		"RS-023", "ended-context",
 		"with a context that has ended, each method returns at once, with an error for which errors.Is(err, ctx.Err()) holds",
 		eachWay(func(p *probe, w way) error {
 			key := p.key("ended" + w.name)
@@ -34,7 +34,7 @@ var contextRules = []rule{
 		}),
 	},
 	{
-		"cancellation-is-prompt",
+		"RS-024", "cancellation-is-prompt",
 		"when the context ends during a call, the method returns promptly, with an error for which errors.Is(err, ctx.Err()) holds",
 		func(p *probe) error {
 			key := p.key("prompt")

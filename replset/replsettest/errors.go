@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-var errorRules = []rule{
+var errorRules = []Rule{
 	{
-		"server-text-first",
+		"RS-005", "server-text-first",
 		"a server's error is an error, not a reply, and begins with the server's own text (WRONGTYPE ...)",
 		eachWay(func(p *probe, w way) error {
 			key := p.key("text" + w.name)
@@ -26,7 +26,7 @@ var errorRules = []rule{
 		}),
 	},
 	{
-		"refused-commands",
+		"RS-006", "refused-commands",
 		"a command that the server refuses outright is an error with the server's own text too",
 		eachWay(func(p *probe, w way) error {
 			key := p.key("refused" + w.name)
@@ -43,7 +43,7 @@ var errorRules = []rule{
 		}),
 	},
 	{
-		"cross-slot",
+		"RS-007", "cross-slot",
 		"a command whose keys lie in several slots is refused with the server's CROSSSLOT; it neither panics nor runs",
 		func(p *probe) error {
 			a, b := p.apart(0)
@@ -60,7 +60,7 @@ var errorRules = []rule{
 		},
 	},
 	{
-		"other-errors-look-different",
+		"RS-008", "other-errors-look-different",
 		"an error that no server said never begins with an upper-case word and a space",
 		eachWay(func(p *probe, w way) error {
 			ctx, cancel := context.WithCancel(context.Background())

@@ -215,7 +215,7 @@ func contexts(good replset.Backend, change func(context.Context) context.Context
 func ruleIDs() map[string]bool {
 	ids := map[string]bool{}
 	for _, r := range rules {
-		ids[r.id] = true
+		ids[r.Name] = true
 	}
 	return maps.Clone(ids)
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-var pipelineRules = []rule{
+var pipelineRules = []Rule{
 	{
-		"pipeline-in-order",
+		"RS-015", "pipeline-in-order",
 		"Pipeline returns one element per command, in the order of the commands, however they spread over slots and nodes",
 		func(p *probe) error {
 			const n = 1000
@@ -35,7 +35,7 @@ var pipelineRules = []rule{
 		},
 	},
 	{
-		"pipeline-isolates",
+		"RS-016", "pipeline-isolates",
 		"in Pipeline a command that fails is an error in its own element, and leaves every other reply as it is",
 		func(p *probe) error {
 			const n = 60
@@ -74,7 +74,7 @@ var pipelineRules = []rule{
 		},
 	},
 	{
-		"pipeline-of-none",
+		"RS-017", "pipeline-of-none",
 		"Pipeline of no command returns no element",
 		func(p *probe) error {
 			if list := p.Pipeline(context.Background(), nil, nil); len(list) != 0 {

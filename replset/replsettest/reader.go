@@ -9,14 +9,14 @@ import (
 	"github.com/shardkit/shardkit/replset"
 )
 
-var readerRules = []rule{
+var readerRules = []Rule{
 	{
-		"replica-reader",
+		"RS-029", "replica-reader",
 		"ReadTx, where a backend has it, answers as Tx does, from a server replica that may be a little late: one element per command, errors in their own, nil for a missing key",
 		func(p *probe) error {
 			reader, ok := p.Backend.(replset.ReplicaReader)
 			if !ok {
-				return &notApplicable{"this backend does not read from server replicas (replset.ReplicaReader)"}
+				return &NotApplicable{"this backend does not read from server replicas (replset.ReplicaReader)"}
 			}
 			for i := range 12 { // over all nodes
 				key := p.key(fmt.Sprint("reader", i))
@@ -32,12 +32,12 @@ var readerRules = []rule{
 		},
 	},
 	{
-		"replica-reader-context",
+		"RS-030", "replica-reader-context",
 		"ReadTx, with a context that has ended, returns an error for which errors.Is(err, ctx.Err()) holds",
 		func(p *probe) error {
 			reader, ok := p.Backend.(replset.ReplicaReader)
 			if !ok {
-				return &notApplicable{"this backend does not read from server replicas (replset.ReplicaReader)"}
+				return &NotApplicable{"this backend does not read from server replicas (replset.ReplicaReader)"}
 			}
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-var replyRules = []rule{
+var replyRules = []Rule{
 	{
-		"reply-shapes",
+		"RS-001", "reply-shapes",
 		"a reply is int64, string, nil or []any, and elements of a list likewise; +OK is the string OK",
 		eachWay(func(p *probe, w way) error {
 			text, set := p.key("text"+w.name), p.key("set"+w.name)
@@ -32,7 +32,7 @@ var replyRules = []rule{
 		}),
 	},
 	{
-		"missing-key-is-nil",
+		"RS-002", "missing-key-is-nil",
 		"a missing key is a nil reply, not an error and not an empty string",
 		eachWay(func(p *probe, w way) error {
 			key := p.key("missing" + w.name)
@@ -47,7 +47,7 @@ var replyRules = []rule{
 		}),
 	},
 	{
-		"resp2-shapes",
+		"RS-003", "resp2-shapes",
 		"replies have the shape of RESP2 whatever the protocol: a map is a flat list, a double is a string, a set is a list, members and scores alternate",
 		eachWay(func(p *probe, w way) error {
 			hash, scores, set := p.key("hash"+w.name), p.key("scores"+w.name), p.key("members"+w.name)
@@ -79,7 +79,7 @@ var replyRules = []rule{
 		}),
 	},
 	{
-		"nested-replies",
+		"RS-004", "nested-replies",
 		"elements of a list are int64, string, nil or []any themselves, and a missing one keeps its place",
 		eachWay(func(p *probe, w way) error {
 			key := p.key("nested" + w.name)
@@ -115,7 +115,7 @@ func unlessUnknown(command string, err error) error {
 		return nil
 	}
 	if strings.HasPrefix(err.Error(), "ERR unknown command") || code(err) == "NOPERM" {
-		return &notApplicable{"the server behind this backend has no " + command}
+		return &NotApplicable{"the server behind this backend has no " + command}
 	}
 	return fmt.Errorf("%s: %w", command, err)
 }

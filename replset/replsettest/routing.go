@@ -7,9 +7,9 @@ import (
 	"github.com/shardkit/shardkit/slotmap"
 )
 
-var routingRules = []rule{
+var routingRules = []Rule{
 	{
-		"cluster-slots",
+		"RS-011", "cluster-slots",
 		"CLUSTER SLOTS is answered as a list of {first slot, last slot, {host, port, id, ...} of the master, ...}, numbers as int64, and on a healthy cluster covers each slot once",
 		eachWay(func(p *probe, w way) error {
 			_, err := p.owners(w)
@@ -17,7 +17,7 @@ var routingRules = []rule{
 		}),
 	},
 	{
-		"routing-key-decides",
+		"RS-012", "routing-key-decides",
 		"a command goes to the master that owns the routing key's slot, whether or not the command names that key, and for the empty key too",
 		eachWay(func(p *probe, w way) error {
 			owner, err := p.owners(ways[0])
@@ -41,7 +41,7 @@ var routingRules = []rule{
 		}),
 	},
 	{
-		"keyless-script",
+		"RS-013", "keyless-script",
 		"an EVAL without KEYS runs on the master that owns the routing key's slot",
 		eachWay(func(p *probe, w way) error {
 			for i := range 24 {
@@ -64,7 +64,7 @@ var routingRules = []rule{
 		}),
 	},
 	{
-		"every-slot-served",
+		"RS-014", "every-slot-served",
 		"keys of all slots are written and read back by any method",
 		func(p *probe) error {
 			for i := range 96 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -19,14 +20,14 @@ import (
 func Run(t *testing.T, newBackend func(t *testing.T) replset.Backend) {
 	t.Helper()
 	for _, r := range rules {
-		t.Run(r.id, func(t *testing.T) {
+		t.Run(r.Name, func(t *testing.T) {
 			err := r.apply(newBackend(t), ruleTime)
-			var na *notApplicable
+			var na *NotApplicable
 			switch {
 			case errors.As(err, &na):
 				t.Skip(na)
 			case err != nil:
-				t.Errorf("the rule: %s\nthe backend: %v", r.text, err)
+				t.Errorf("the rule %s: %s\nthe backend: %v", r.ID, r.Text, err)
 			}
 		})
 	}
@@ -36,17 +37,31 @@ func Run(t *testing.T, newBackend func(t *testing.T) replset.Backend) {
 // take milliseconds, the two about cancellation 2 s at most.
 const ruleTime = 30 * time.Second
 
-// rule is one promise of the contract.
-type rule struct {
-	id    string
-	text  string
+// A Rule is one promise of the contract.
+type Rule struct {
+	ID   string // stable: "RS-001"
+	Name string // "reply-shapes"
+	Text string // the promise in words
+
 	check func(*probe) error // what was seen instead, or nil
 }
 
-var rules []rule
+// Rules returns all of them, for suites that build on this one.
+func Rules() []Rule { return slices.Clone(rules) }
+
+// Check returns nil where the backend keeps the rule, a *NotApplicable where that cannot be told, and otherwise what it did
+// instead. It uses keys that begin with prefix, which must hold no brace, and deletes them. A backend that hangs or panics
+// does so in the caller's goroutine.
+func (r Rule) Check(ctx context.Context, b replset.Backend, prefix string) error {
+	p := &probe{Backend: b, prefix: prefix}
+	defer p.clean(ctx)
+	return r.check(p)
+}
+
+var rules []Rule
 
 func init() {
-	for _, some := range [][]rule{
+	for _, some := range [][]Rule{
 		replyRules, errorRules, binaryRules, routingRules, pipelineRules, txRules, contextRules, sliceRules, concurrencyRules, readerRules,
 	} {
 		rules = append(rules, some...)
@@ -55,20 +70,17 @@ func init() {
 
 // apply runs the check in a goroutine, so that a backend which hangs or panics
 // fails its rule and not the whole run.
-func (r rule) apply(b replset.Backend, patience time.Duration) error {
+func (r Rule) apply(b replset.Backend, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	done := make(chan error, 1)
-	p := &probe{Backend: b, prefix: "replsettest:" + rand.Text()[:8] + ":"}
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
 				done <- fmt.Errorf("panicked: %v\n%s", v, debug.Stack())
 			}
 		}()
-		err := r.check(p)
-		p.clean(ctx)
-		done <- err
+		done <- r.Check(ctx, b, "replsettest:"+rand.Text()[:8]+":")
 	}()
 	select {
 	case err := <-done:
@@ -78,10 +90,10 @@ func (r rule) apply(b replset.Backend, patience time.Duration) error {
 	}
 }
 
-// notApplicable says why a rule cannot be checked over this server.
-type notApplicable struct{ why string }
+// NotApplicable says why a rule cannot be checked over this backend and its servers.
+type NotApplicable struct{ Why string }
 
-func (e *notApplicable) Error() string { return e.why }
+func (e *NotApplicable) Error() string { return e.Why }
 
 // probe is a backend with a corner of the key space of its own.
 type probe struct {
@@ -97,7 +109,7 @@ type probe struct {
 func (p *probe) key(name string) string { return p.owned(p.prefix + name) }
 
 // beside returns another key in the slot of a key that has no braces.
-func (p *probe) beside(key string) string { return p.owned("{" + key + "}beside") }
+func (p *probe) beside(key string) string { return p.owned(p.prefix + "{" + key + "}beside") }
 
 // owned notes a key to be deleted at the end.
 func (p *probe) owned(key string) string {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-var sliceRules = []rule{
+var sliceRules = []Rule{
 	{
-		"slices-unchanged",
+		"RS-025", "slices-unchanged",
 		"the slices that a caller passes are not changed",
 		func(p *probe) error {
 			var keys []string
@@ -57,7 +57,7 @@ var sliceRules = []rule{
 		},
 	},
 	{
-		"slices-not-kept",
+		"RS-026", "slices-not-kept",
 		"the slices that a caller passes are not kept after the method has returned: he uses them again for something else",
 		func(p *probe) error {
 			key := p.key("kept")
@@ -93,7 +93,7 @@ var sliceRules = []rule{
 		},
 	},
 	{
-		"slices-not-kept-after-cancel",
+		"RS-027", "slices-not-kept-after-cancel",
 		"the slices are not kept either when a method returns because its context ended (the race detector tells)",
 		func(p *probe) error {
 			for i := range 30 {

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 )
 
-var txRules = []rule{
+var txRules = []Rule{
 	{
-		"tx-in-order",
+		"RS-018", "tx-in-order",
 		"Tx runs its commands in order and returns one element for each",
 		func(p *probe) error {
 			const n = 100
@@ -39,7 +39,7 @@ var txRules = []rule{
 		},
 	},
 	{
-		"tx-element-errors",
+		"RS-019", "tx-element-errors",
 		"in Tx a command that fails as it runs (WRONGTYPE) is an error in its own element; the others run, and Tx returns no error",
 		func(p *probe) error {
 			key := p.key("element")
@@ -59,7 +59,7 @@ var txRules = []rule{
 		},
 	},
 	{
-		"tx-all-or-none",
+		"RS-020", "tx-all-or-none",
 		"when the server refuses one command of a Tx outright, Tx returns an error and none runs",
 		func(p *probe) error {
 			key := p.key("none")
@@ -71,7 +71,7 @@ var txRules = []rule{
 		},
 	},
 	{
-		"tx-cross-slot",
+		"RS-021", "tx-cross-slot",
 		"a Tx whose keys lie in several slots is refused whole: an error, and none of its commands runs",
 		func(p *probe) error {
 			for n := range 6 { // the two slots may share a node, or not
@@ -88,7 +88,7 @@ var txRules = []rule{
 		},
 	},
 	{
-		"tx-atomic",
+		"RS-022", "tx-atomic",
 		"no command of another caller runs between the commands of one Tx",
 		func(p *probe) error {
 			const writers, rounds = 4, 50
