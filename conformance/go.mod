@@ -1,0 +1,18 @@
+module github.com/shardkit/shardkit/conformance
+
+go 1.25
+
+require (
+	github.com/shardkit/shardkit/harness v0.0.0
+	github.com/shardkit/shardkit/replset v0.0.0
+	github.com/shardkit/shardkit/ring v0.0.0
+	github.com/shardkit/shardkit/slotmap v0.0.0
+	go.uber.org/goleak v1.3.0
+)
+
+replace (
+	github.com/shardkit/shardkit/harness => ../harness
+	github.com/shardkit/shardkit/replset => ../replset
+	github.com/shardkit/shardkit/ring => ../ring
+	github.com/shardkit/shardkit/slotmap => ../slotmap
+)
