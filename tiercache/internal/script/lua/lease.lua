@@ -1,0 +1,25 @@
+-- Reads values once more, and leaves a marker in the place of each that is
+-- missing. A marker that stands is shared: nothing was written since it was left.
+--
+-- KEYS  1 state, then the values' keys
+-- ARGV  1 age of verification, us
+--       2 life of a marker, ms
+--       3 token of a new marker, 16 bytes
+--
+-- Returns {epoch, sequence, now in us, then for each key its value or marker}.
+
+local life, reply = tonumber(ARGV[2]), {epoch, sequence, now}
+local expiry = math.floor(now / 1000) + life
+for i = 2, #KEYS do
+  local value = redis.pcall('GET', KEYS[i])
+  local f = flags(value)
+  if not f then
+    value = head(expiry, 0) .. string.char(MARKER, 0) .. ARGV[3]
+    redis.call('SET', KEYS[i], value, 'PXAT', integer(expiry))
+  elseif math.floor(f / MARKER) % 2 == 1 then
+    redis.call('PEXPIREAT', KEYS[i], integer(expiry), 'GT')
+  end
+  reply[#reply + 1] = value
+end
+if changed then save() end
+return reply
