@@ -40,12 +40,12 @@ func StartCluster(ctx context.Context, o Options) (*Cluster, error) {
 	c := &Cluster{}
 	p := plan{
 		count: masters * (1 + o.Replicas),
-		specs: func(ctx context.Context, l Launcher, endpoints []endpoint) ([]Spec, []string, error) {
+		specs: func(ctx context.Context, l Launcher, endpoints []endpoint, shared common) ([]Spec, []string, error) {
 			v, err := l.Version(ctx)
 			if err != nil {
 				return nil, nil, err
 			}
-			specs, ids := planCluster(o, v, masters, endpoints)
+			specs, ids := planCluster(o, v, masters, endpoints, shared)
 			return specs, ids, nil
 		},
 		wait: func(ctx context.Context, g *Group) error {
@@ -61,7 +61,7 @@ func StartCluster(ctx context.Context, o Options) (*Cluster, error) {
 
 // planCluster writes each node's nodes.conf beforehand. Nodes that know each other from the start are ready in 2.0 to 2.2 s;
 // CLUSTER MEET and redis-cli --cluster create have tails to 8 s.
-func planCluster(o Options, v Version, masters int, endpoints []endpoint) ([]Spec, []string) {
+func planCluster(o Options, v Version, masters int, endpoints []endpoint, shared common) ([]Spec, []string) {
 	ids := make([]string, len(endpoints))
 	lines := make([]string, len(endpoints))
 	for i, e := range endpoints {
@@ -95,14 +95,18 @@ func planCluster(o Options, v Version, masters int, endpoints []endpoint) ([]Spe
 			fmt.Fprintf(&conf, line, myself)
 		}
 		fmt.Fprintf(&conf, "vars currentEpoch %d lastVoteEpoch 0\n", masters)
-		flags := append(commonFlags(o, e.port),
+		flags := append(shared.flags(e.port),
 			"--cluster-enabled", "yes",
 			"--cluster-config-file", "nodes.conf",
 			"--cluster-node-timeout", strconv.FormatInt(timeout.Milliseconds(), 10),
 		)
 		if e.public != e.port {
+			announced := "--cluster-announce-port"
+			if o.TLS {
+				announced = "--cluster-announce-tls-port"
+			}
 			flags = append(flags,
-				"--cluster-announce-port", strconv.Itoa(e.public),
+				announced, strconv.Itoa(e.public),
 				"--cluster-announce-bus-port", strconv.Itoa(e.port+busOffset))
 		}
 		specs[i] = Spec{
@@ -110,7 +114,7 @@ func planCluster(o Options, v Version, masters int, endpoints []endpoint) ([]Spe
 			Port:    e.port,
 			BusPort: e.port + busOffset,
 			Flags:   append(flags, o.Args...),
-			Files:   map[string]string{"nodes.conf": conf.String()},
+			Files:   shared.files("nodes.conf", conf.String()),
 		}
 	}
 	return specs, ids

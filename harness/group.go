@@ -2,8 +2,10 @@ package harness
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strconv"
 	"sync"
@@ -17,6 +19,7 @@ type Group struct {
 	provider string
 	version  Version
 	timeline *Timeline
+	tls      *tls.Config
 	launcher Launcher // nil with servers that run elsewhere
 
 	once     sync.Once
@@ -44,6 +47,10 @@ func (g *Group) Addrs() []string {
 	}
 	return addrs
 }
+
+// TLS returns what a client needs to reach servers that were started with Options.TLS, or nil for others. It is a copy, for
+// the caller to change.
+func (g *Group) TLS() *tls.Config { return g.tls.Clone() }
 
 // Provider says where the servers came from, such as "process: redis-server 7.0.15 (/usr/bin/redis-server)" or
 // "address: valkey 8.1.1 (127.0.0.1:7000)".
@@ -85,7 +92,7 @@ type endpoint struct{ port, public int }
 // A plan is a group to be started: how many servers, what they are given their endpoints, and when the group is ready.
 type plan struct {
 	count int
-	specs func(context.Context, Launcher, []endpoint) (specs []Spec, ids []string, err error)
+	specs func(context.Context, Launcher, []endpoint, common) (specs []Spec, ids []string, err error)
 	wait  func(context.Context, *Group) error
 }
 
@@ -122,21 +129,28 @@ func (p plan) try(ctx context.Context, o Options, provider Provider) (_ *Group, 
 			g.end()
 		}
 	}()
+	shared := common{o: o}
+	if o.TLS {
+		if shared.cert, err = newCertificate(); err != nil {
+			return nil, err
+		}
+		g.tls = shared.cert.client
+	}
 	endpoints, err := freeEndpoints(p.count, o.Proxied)
 	if err != nil {
 		return nil, err
 	}
-	specs, ids, err := p.specs(ctx, launcher, endpoints)
+	specs, ids, err := p.specs(ctx, launcher, endpoints, shared)
 	if err != nil {
 		return nil, err
 	}
 	for i, e := range endpoints {
 		n := &Node{
 			name: specs[i].Name, addr: localhost(e.public), direct: localhost(e.port), id: ids[i],
-			password: o.Password, persist: o.Persist, timeline: g.timeline,
+			password: o.Password, tls: g.tls, persist: o.Persist, timeline: g.timeline,
 		}
 		if o.Proxied { // before the servers, as replicas look for their masters at once
-			if n.proxy, err = newProxy(n.addr, n.direct); err != nil {
+			if n.proxy, err = newProxy(n.addr, n.direct, o.TLS); err != nil {
 				return nil, err
 			}
 		}
@@ -151,6 +165,9 @@ func (p plan) try(ctx context.Context, o Options, provider Provider) (_ *Group, 
 	}
 	for _, n := range g.nodes {
 		if err := n.waitAnswer(ctx); err != nil {
+			if o.TLS && builtWithoutTLS(n.LogTail(logLines)) {
+				err = fmt.Errorf("harness: Options.TLS: %w: the server was built without TLS: %w", ErrUnsupported, err)
+			}
 			return nil, err
 		}
 	}
@@ -193,22 +210,44 @@ func freeEndpoints(n int, proxied bool) ([]endpoint, error) {
 
 func localhost(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// commonFlags are those of every server.
-func commonFlags(o Options, port int) []string {
-	flags := []string{
-		"--port", strconv.Itoa(port),
+// common is what all servers of a group are given.
+type common struct {
+	o    Options
+	cert *certificate // nil without TLS
+}
+
+func (c common) flags(port int) []string {
+	flags := append(listenFlags(c.cert, strconv.Itoa(port)),
 		"--protected-mode", "no",
 		"--daemonize", "no",
 		"--save", "",
 		"--appendonly", "no",
 		// With the default delay a replica has no data to fail over with for its first 5 s.
 		"--repl-diskless-sync-delay", "0",
-	}
-	if o.Persist {
+	)
+	if c.o.Persist {
 		flags = append(flags, "--appendonly", "yes")
 	}
-	if o.Password != "" {
-		flags = append(flags, "--requirepass", o.Password, "--masterauth", o.Password)
+	if c.o.Password != "" {
+		flags = append(flags, "--requirepass", c.o.Password, "--masterauth", c.o.Password)
+	}
+	if len(c.o.Users) > 0 {
+		flags = append(flags, "--aclfile", usersFile)
 	}
 	return flags
+}
+
+// files returns the files that all servers have, and one server's own, as name and content in turn.
+func (c common) files(own ...string) map[string]string {
+	files := map[string]string{}
+	if c.cert != nil {
+		maps.Copy(files, c.cert.files)
+	}
+	if len(c.o.Users) > 0 {
+		files[usersFile] = usersText(c.o.Users, c.o.Password)
+	}
+	for i := 0; i < len(own); i += 2 {
+		files[own[i]] = own[i+1]
+	}
+	return files
 }

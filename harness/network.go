@@ -33,10 +33,14 @@ func (n *Node) Slow(d time.Duration) error {
 // reply or push as it is on the wire, in RESP2 or RESP3, such as an invalidation or what a subscription was sent. A
 // client whose reply vanishes takes the next one for it, so this is for what nobody waits for.
 //
-// match is called concurrently and may keep the message.
+// match is called concurrently and may keep the message. With Options.TLS nobody but the client can read the messages, and Swallow
+// returns ErrUnsupported.
 func (n *Node) Swallow(match func(message []byte) bool) error {
 	if match == nil {
 		return n.errorf("swallow messages: match is nil: use Mend to end it")
+	}
+	if n.tls != nil {
+		return n.errorf("swallow messages: %w: with Options.TLS they cannot be told apart", ErrUnsupported)
 	}
 	return n.doNetwork("swallow messages", func(p *proxy) error { p.swallow.Store(&match); return nil })
 }

@@ -3,6 +3,7 @@ package harness
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strconv"
@@ -17,6 +18,7 @@ type Node struct {
 
 	direct   string // where the harness itself talks to the server
 	password string
+	tls      *tls.Config // nil without Options.TLS
 	persist  bool
 	timeline *Timeline
 	server   Server // nil for a server that runs elsewhere
@@ -66,7 +68,7 @@ func (n *Node) Pipeline(ctx context.Context, commands ...[]string) ([]any, error
 	if len(commands) == 0 {
 		return nil, nil
 	}
-	replies, err := exchange(ctx, n.direct, n.password, commands...)
+	replies, err := exchange(ctx, n.direct, n.tls, n.password, commands...)
 	if err != nil {
 		return nil, n.errorf("%s: %w", commands[0][0], err)
 	}
@@ -268,7 +270,7 @@ const logLines = 12
 func (n *Node) notAnswering(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	replies, err := exchange(ctx, n.direct, n.password, []string{"PING"}, []string{"INFO", "server"})
+	replies, err := exchange(ctx, n.direct, n.tls, n.password, []string{"PING"}, []string{"INFO", "server"})
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type Options struct {
 
 	// Private asks for servers that nobody else uses: the addresses in the environment are passed over. Set it
 	// in tests that make faults. They are also passed over, and Log told, where they cannot honour the other options:
-	// Server, Args, Persist, Proxied or NodeTimeout, or more nodes than they are.
+	// Server, Args, Persist, Users, TLS, Proxied or NodeTimeout, or more nodes than they are.
 	Private bool
 
 	// Server is the server's binary, or a script that execs it: a path, or a name to be found in PATH. "" means
@@ -43,6 +43,16 @@ type Options struct {
 
 	// Password, if not empty, is asked of clients, replicas and this harness alike (requirepass, masterauth).
 	Password string
+
+	// Users are more users than the default one: name to rules, as ACL SETUSER takes them: "on >secret ~cache:* +@read". The
+	// default user stays, with all rights and Options.Password. They are kept in a file of the server's (users.acl), so
+	// they are there again after a restart.
+	Users map[string]string
+
+	// TLS makes the servers listen for TLS alone, also among themselves, with a certificate for 127.0.0.1 from an
+	// authority made for this one group: clients need Group.TLS. A server that was built without TLS is
+	// ErrUnsupported.
+	TLS bool
 
 	// Proxied puts a TCP proxy of this program between every server and its clients, so that the network can be
 	// cut, stalled and slowed: see Node.Cut. A round trip takes some 30 us longer.
@@ -66,10 +76,10 @@ const (
 )
 
 // ownOnly names the options that take a server of one's own.
-const ownOnly = "Server, Args, Persist, Proxied or NodeTimeout"
+const ownOnly = "Server, Args, Persist, Users, TLS, Proxied or NodeTimeout"
 
 func (o Options) needsOwn() bool {
-	return o.Server != "" || len(o.Args) > 0 || o.Persist || o.Proxied || o.NodeTimeout != 0
+	return o.Server != "" || len(o.Args) > 0 || o.Persist || len(o.Users) > 0 || o.TLS || o.Proxied || o.NodeTimeout != 0
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -86,6 +96,9 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("harness: Options.Addrs is empty: name a server, or leave it nil")
 	case o.Addrs != nil && (o.Private || o.needsOwn()):
 		return o, fmt.Errorf("harness: %w: servers named by Options.Addrs cannot honour Private, %s", ErrUnsupported, ownOnly)
+	}
+	if err := checkUsers(o.Users); err != nil {
+		return o, err
 	}
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}

@@ -16,6 +16,7 @@ import (
 // A proxy stands between the clients of a node and its server, and passes everything on until it is told otherwise.
 type proxy struct {
 	addr, server string
+	opaque       bool // TLS: nothing in it can be told apart
 
 	mu       sync.Mutex
 	listener net.Listener // nil while cut
@@ -29,8 +30,8 @@ type proxy struct {
 	swallow atomic.Pointer[func(message []byte) bool]
 }
 
-func newProxy(addr, server string) (*proxy, error) {
-	p := &proxy{addr: addr, server: server, links: map[*link]struct{}{}, gate: make(chan struct{})}
+func newProxy(addr, server string, opaque bool) (*proxy, error) {
+	p := &proxy{addr: addr, server: server, opaque: opaque, links: map[*link]struct{}{}, gate: make(chan struct{})}
 	close(p.gate)
 	return p, p.listen()
 }
@@ -64,6 +65,7 @@ func (p *proxy) serve(from net.Listener, client *net.TCPConn) {
 		return
 	}
 	l := &link{p: p, client: client, server: server.(*net.TCPConn), done: make(chan struct{})}
+	l.opaque.Store(p.opaque)
 	p.mu.Lock()
 	current := p.listener == from // not cut since the client came
 	if current {
@@ -135,7 +137,7 @@ type link struct {
 	p              *proxy
 	client, server *net.TCPConn
 
-	// opaque is set when the client is a replica: what it is sent from then on is not made of replies.
+	// opaque is set when the client is a replica: what it is sent from then on is not made of replies. With TLS nothing is.
 	opaque atomic.Bool
 
 	once sync.Once

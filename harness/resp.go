@@ -3,6 +3,7 @@ package harness
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -24,7 +25,7 @@ const replyTimeout = 5 * time.Second
 //
 // A connection per call is the simple way to be right across kills and restarts: no stale one is ever met. Closing with a
 // reset leaves no port in TIME_WAIT, so tests may call it many thousand times.
-func exchange(ctx context.Context, addr, password string, commands ...[]string) ([]any, error) {
+func exchange(ctx context.Context, addr string, secure *tls.Config, password string, commands ...[]string) ([]any, error) {
 	ctx, cancel := withTimeoutUnlessSet(ctx, replyTimeout)
 	defer cancel()
 	var d net.Dialer
@@ -35,6 +36,11 @@ func exchange(ctx context.Context, addr, password string, commands ...[]string) 
 	defer conn.Close()
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		tcp.SetLinger(0)
+	}
+	if secure != nil {
+		secure = secure.Clone()
+		secure.ServerName, _, _ = net.SplitHostPort(addr)
+		conn = tls.Client(conn, secure) // which greets with the first command
 	}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()

@@ -30,13 +30,14 @@ func StartShards(ctx context.Context, o Options) (*Shards, error) {
 	count := cmp.Or(o.Shards, defaultNodes)
 	p := plan{
 		count: count,
-		specs: func(_ context.Context, _ Launcher, endpoints []endpoint) ([]Spec, []string, error) {
+		specs: func(_ context.Context, _ Launcher, endpoints []endpoint, shared common) ([]Spec, []string, error) {
 			specs := make([]Spec, count)
 			for i, e := range endpoints {
 				specs[i] = Spec{
 					Name:  fmt.Sprintf("shard-%d", i+1),
 					Port:  e.port,
-					Flags: append(commonFlags(o, e.port), o.Args...),
+					Flags: append(shared.flags(e.port), o.Args...),
+					Files: shared.files(),
 				}
 			}
 			return specs, make([]string, count), nil
