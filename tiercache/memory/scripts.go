@@ -1,0 +1,243 @@
+package memory
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/shardkit/shardkit/tiercache/internal/script"
+)
+
+// scripts are those of the cache, each by its hash. They follow the Lua text
+// line by line; the comments are there.
+var scripts = map[string]struct {
+	source string
+	run    func(c *call) any
+}{
+	script.Hello.SHA: {script.Hello.Source, (*call).hello},
+	script.Write.SHA: {script.Write.Source, (*call).write},
+	script.Lease.SHA: {script.Lease.Source, (*call).lease},
+	script.Fill.SHA:  {script.Fill.Source, (*call).fill},
+}
+
+func eval(s *Shard, cmd []string) any {
+	for sha, known := range scripts {
+		if known.source == cmd[1] {
+			s.scripts[sha] = true
+			return s.script(sha, cmd)
+		}
+	}
+	return errNoLua
+}
+
+func evalsha(s *Shard, cmd []string) any {
+	sha := strings.ToLower(cmd[1])
+	if !s.scripts[sha] {
+		return errNoScript
+	}
+	return s.script(sha, cmd)
+}
+
+func scripting(s *Shard, cmd []string) any {
+	switch strings.ToUpper(cmd[1]) {
+	case "LOAD":
+		if len(cmd) != 3 {
+			return errSubscript
+		}
+		for sha, known := range scripts {
+			if known.source == cmd[2] {
+				s.scripts[sha] = true
+				return sha
+			}
+		}
+		return errNoLua
+	case "FLUSH":
+		clear(s.scripts)
+		return "OK"
+	}
+	return errSubscript
+}
+
+func (s *Shard) script(sha string, cmd []string) any {
+	n, err := strconv.Atoi(cmd[2])
+	if err != nil || n < 0 || n > len(cmd)-3 {
+		return serverError("ERR Number of keys can't be greater than number of args")
+	}
+	c := &call{Shard: s, keys: cmd[3 : 3+n], args: cmd[3+n:], now: s.now().UnixMicro()}
+	if len(c.keys) == 0 || len(c.args) == 0 {
+		return serverError("ERR the script wants a key and an argument")
+	}
+	c.open()
+	reply := scripts[sha].run(c)
+	if c.err != nil {
+		return serverError("ERR " + c.err.Error())
+	}
+	return reply
+}
+
+// call is one run of a script, with the state of the shard that state.lua opens.
+type call struct {
+	*Shard
+	keys, args []string
+	now        int64 // us
+
+	epoch, sequence, verified int64
+	run                       string
+	changed                   bool
+	err                       error // an argument is not what it must be
+}
+
+func (c *call) arg(i int) string {
+	if i >= len(c.args) {
+		c.err = fmt.Errorf("the script has no argument %d", i+1)
+		return ""
+	}
+	return c.args[i]
+}
+
+func (c *call) number(i int) int64 {
+	n, err := strconv.ParseInt(c.arg(i), 10, 64)
+	if err != nil {
+		c.err = fmt.Errorf("argument %d of the script is not a number: %q", i+1, c.arg(i))
+	}
+	return n
+}
+
+func (c *call) open() {
+	held, _ := c.get(c.keys[0])
+	var s state
+	if s.parse(held.text) {
+		c.epoch, c.sequence, c.verified, c.run = s.epoch, s.sequence, s.verified, s.run
+	}
+	if c.epoch == 0 || c.now-c.verified >= c.number(0) || c.verified > c.now {
+		c.check()
+	}
+}
+
+func (c *call) check() {
+	if c.run != c.runID {
+		c.epoch = max(c.now, c.epoch+1)
+		c.sequence, c.run = max(c.epoch, c.sequence), c.runID
+	}
+	c.verified, c.changed = c.now, true
+}
+
+func (c *call) save() {
+	c.Shard.keys[c.keys[0]] = value{text: fmt.Sprintf("tcs1 %d %d %d %s", c.epoch, c.sequence, c.verified, c.run)}
+}
+
+type state struct {
+	epoch, sequence, verified int64
+	run                       string
+}
+
+func (s *state) parse(text string) bool {
+	words := strings.Split(text, " ")
+	if len(words) != 5 || words[0] != "tcs1" || words[4] == "" {
+		return false
+	}
+	for i, n := range []*int64{&s.epoch, &s.sequence, &s.verified} {
+		var err error
+		if *n, err = strconv.ParseInt(words[i+1], 10, 64); err != nil {
+			return false
+		}
+	}
+	s.run = words[4]
+	return true
+}
+
+const (
+	headSize = 35
+	marker   = 2 // a flag
+)
+
+func (c *call) head(expiry, outage int64) string {
+	b := []byte("tc\x01")
+	for _, n := range []int64{c.epoch, c.sequence, expiry, outage} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	return string(b)
+}
+
+// marks reports whether the value is of this epoch, and whether it is a marker.
+func (c *call) marks(text string) (current, isMarker bool) {
+	if len(text) < headSize+2 || text[:3] != "tc\x01" || binary.BigEndian.Uint64([]byte(text[3:11])) != uint64(c.epoch) {
+		return false, false
+	}
+	return true, text[headSize]&marker != 0
+}
+
+// put stores a value with its life in ms, or deletes it if that is 0.
+func (c *call) put(key string, life, outage int64, body string) {
+	if life <= 0 {
+		delete(c.Shard.keys, key)
+		return
+	}
+	expiry := c.now/1000 + life
+	c.Shard.keys[key] = value{text: c.head(expiry, outage) + body, expires: time.UnixMilli(expiry)}
+}
+
+func (c *call) hello() any {
+	if epoch := c.arg(1); epoch != "" && c.number(1) == c.epoch {
+		c.run = ""
+		c.check()
+	}
+	c.save()
+	return []any{c.epoch, c.sequence, c.now}
+}
+
+func (c *call) write() any {
+	if c.now > c.number(1) {
+		return []any{int64(0), int64(0), c.now}
+	}
+	c.sequence++
+	notice := fmt.Appendf(nil, "%d %d ", c.epoch, c.sequence)
+	for i, key := range c.keys[1:] {
+		c.put(key, c.number(4+2*i), c.number(3), c.arg(5+2*i))
+		notice = fmt.Appendf(notice, "%d:%s", len(key), key)
+	}
+	c.save()
+	c.publish(c.arg(2), string(notice))
+	return []any{c.epoch, c.sequence, c.now}
+}
+
+func (c *call) lease() any {
+	reply := []any{c.epoch, c.sequence, c.now}
+	expiry := c.now/1000 + c.number(1)
+	for _, key := range c.keys[1:] {
+		held, _ := c.get(key)
+		current, isMarker := c.marks(held.text)
+		switch {
+		case !current:
+			c.put(key, c.number(1), 0, string([]byte{marker, 0})+c.arg(2))
+			held = c.Shard.keys[key]
+		case isMarker && time.UnixMilli(expiry).After(held.expires):
+			c.Shard.keys[key] = value{text: held.text, expires: time.UnixMilli(expiry)}
+		}
+		reply = append(reply, held.text)
+	}
+	if c.changed {
+		c.save()
+	}
+	return reply
+}
+
+func (c *call) fill() any {
+	reply := []any{c.epoch, c.sequence, c.now}
+	for i, key := range c.keys[1:] {
+		token, life, body := c.arg(1+3*i), c.number(2+3*i), c.arg(3+3*i)
+		held, _ := c.get(key)
+		stored := int64(0)
+		if _, isMarker := c.marks(held.text); isMarker && held.text[headSize+2:] == token {
+			c.put(key, life, 0, body)
+			stored = 1
+		}
+		reply = append(reply, stored)
+	}
+	if c.changed {
+		c.save()
+	}
+	return reply
+}
