@@ -16,6 +16,7 @@ import (
 // Its methods satisfy replset.Backend, whose documentation holds for them.
 type Backend struct {
 	client   *redis.ClusterClient
+	quick    bool         // the client's time-outs are soon
 	nodes    sync.Map     // address -> *redis.Client, the newest for that address
 	reloaded atomic.Int64 // when the slot map was last asked for, Unix ns
 }
@@ -24,7 +25,7 @@ type Backend struct {
 // close. Make one per client and share it: it registers an OnNewNode callback,
 // which the client keeps for its life.
 func New(client *redis.ClusterClient) *Backend {
-	b := &Backend{client: client}
+	b := &Backend{client: client, quick: quick(client.Options())}
 	client.OnNewNode(func(node *redis.Client) { b.nodes.Store(node.Options().Addr, node) })
 	return b
 }
@@ -45,9 +46,7 @@ func (b *Backend) Do(ctx context.Context, key string, cmd []string) (any, error)
 // the node's own client, because the cluster client's transactions follow
 // redirects command by command.
 func (b *Backend) Tx(ctx context.Context, key string, cmds [][]string) ([]any, error) {
-	all := make([]command, 0, len(cmds)+2)
-	all = append(append(append(all, command{"MULTI"}), wordsOf(cmds)...), command{"EXEC"})
-	n := len(cmds)
+	all, n := transaction(cmds), len(cmds)
 	return await(ctx, b, func() ([]any, error) {
 		return executed(b.whole(ctx, key, all), n)
 	})
@@ -153,7 +152,7 @@ func (b *Backend) sendGroup(ctx context.Context, to target, members []int, cmds 
 	batch := make([]command, 0, len(members))
 	for _, i := range members {
 		if to.ask { // ASKING holds for one command
-			batch = append(batch, command{"ASKING"})
+			batch = append(batch, asking)
 		}
 		batch = append(batch, cmds[i])
 	}
@@ -166,10 +165,10 @@ func (b *Backend) sendGroup(ctx context.Context, to target, members []int, cmds 
 
 // send runs commands as one pipeline on one node. It never sends twice.
 func (b *Backend) send(ctx context.Context, node *redis.Client, ask bool, cmds []command) []any {
-	pipe := node.Pipeline()
+	pipe := until(ctx, node).Pipeline()
 	sent := make([]once, len(cmds))
 	if ask { // inside MULTI it holds until EXEC
-		_ = pipe.Process(ctx, newOnce(ctx, command{"ASKING"}))
+		_ = pipe.Process(ctx, newOnce(ctx, asking))
 	}
 	for i, cmd := range cmds {
 		sent[i] = newOnce(ctx, cmd)
@@ -184,7 +183,7 @@ func (b *Backend) send(ctx context.Context, node *redis.Client, ask bool, cmds [
 			replies[i] = v
 		case errors.Is(err, redis.Nil):
 		default:
-			replies[i] = err
+			replies[i] = ended(ctx, err)
 			b.sawError(ctx, err)
 		}
 	}
@@ -204,20 +203,33 @@ func newOnce(ctx context.Context, cmd command) once { return once{redis.NewCmd(c
 // caller has his slices back.
 type command []any
 
-func words(cmd []string) command {
-	c := make(command, len(cmd))
-	for i, word := range cmd {
-		c[i] = word
-	}
-	return c
-}
+var (
+	multi, execAll   = command{"MULTI"}, command{"EXEC"}
+	asking, readonly = command{"ASKING"}, command{"READONLY"}
+)
+
+func words(cmd []string) command { return wordsOf([][]string{cmd})[0] }
 
 func wordsOf(cmds [][]string) []command {
-	all := make([]command, len(cmds))
+	n := 0
+	for _, cmd := range cmds {
+		n += len(cmd)
+	}
+	args, all := make(command, 0, n), make([]command, len(cmds))
 	for i, cmd := range cmds {
-		all[i] = words(cmd)
+		from := len(args)
+		for _, word := range cmd {
+			args = append(args, word)
+		}
+		all[i] = args[from:len(args):len(args)]
 	}
 	return all
+}
+
+// transaction is wordsOf between MULTI and EXEC.
+func transaction(cmds [][]string) []command {
+	all := make([]command, 0, len(cmds)+2)
+	return append(append(append(all, multi), wordsOf(cmds)...), execAll)
 }
 
 // masterOf returns the node that owns key's slot. The client takes the empty
@@ -259,44 +271,12 @@ func fill(n int, err error) []any {
 	return replies
 }
 
-// await runs f and returns its result, or ctx's error as soon as ctx ends: by
-// default the client looks at neither a deadline nor a cancellation once a
-// command is on its way. f goes on in the background until the client's own
-// time-out.
-func await[T any](ctx context.Context, b *Backend, f func() (T, error)) (T, error) {
-	if ctx.Done() == nil {
-		return f()
-	}
-	type result struct {
-		v   T
-		err error
-	}
-	if err := ctx.Err(); err != nil {
-		var none T
-		return none, fmt.Errorf("goredis: nothing was sent: %w", err)
-	}
-	done := make(chan result, 1)
-	go func() {
-		v, err := f()
-		done <- result{v, err}
-	}()
-	select {
-	case r := <-done:
-		return r.v, r.err
-	case <-ctx.Done():
-		b.sawError(ctx, ctx.Err())
-		var none T
-		return none, fmt.Errorf("goredis: gave up waiting for the reply: %w", ctx.Err())
-	}
-}
-
 // ReadTx is Tx for commands that only read, on a replica of the slot's master
 // where the client knows one. It satisfies replset.ReplicaReader.
 func (b *Backend) ReadTx(ctx context.Context, key string, cmds [][]string) ([]any, error) {
 	// READONLY lets a replica serve reads; the connection keeps it, which on a
 	// master means nothing.
-	all := append(append([]command{{"READONLY"}, {"MULTI"}}, wordsOf(cmds)...), command{"EXEC"})
-	n := len(cmds)
+	all, n := append([]command{readonly}, transaction(cmds)...), len(cmds)
 	return await(ctx, b, func() ([]any, error) {
 		node, err := b.client.SlaveForKey(ctx, key)
 		if err != nil {

@@ -9,15 +9,16 @@
 // The client is the caller's: built with his options (TLS, ACL, time-outs), and
 // closed by him.
 //
-// Recommended: ClusterStateReloadInterval of 1 s and ReadTimeout below 1 s, so
-// that a master that froze is noticed soon after another took over. With the
-// client's default options this package asks for a new slot map itself after a
-// connection error, at most once a second.
+// Recommended: ClusterStateReloadInterval of 1 s, and ReadTimeout and WriteTimeout
+// of 500 ms, so that a master that froze is noticed soon after another took over.
+// With the client's default options this package asks for a new slot map itself
+// after a connection error, at most once a second.
 //
-// A context that can be cancelled costs a goroutine and its wake-up per call,
-// which on loopback about doubles the time of a short read: the client looks at
-// no cancellation once a command is on its way. With context.Background() a call
-// takes what the client's own pipeline takes.
+// With time-outs of up to 500 ms a call whose context is cancelled returns by
+// then. With longer ones, or the client's defaults, a context that can end costs
+// a goroutine and its wake-ups per call, which on loopback about doubles the time
+// of a short read: the client looks at no cancellation once a command is on its
+// way. A deadline that is near is passed on to the client and costs none.
 //
 // Commands run on each node's own client, because the cluster client sends a
 // keyless EVAL to a random node, splits a transaction by slot and follows

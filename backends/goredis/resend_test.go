@@ -1,7 +1,6 @@
 package goredis_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -94,30 +93,6 @@ func opened(t *testing.T, client *redis.ClusterClient, key string) bool {
 	wg.Wait()
 	node, err := client.MasterForKey(t.Context(), key)
 	return err == nil && node.PoolStats().IdleConns >= 4
-}
-
-// Cancellation does not wait for the client's time-out, and the caller's slices
-// are his again.
-func TestCancelledCallOnAFrozenNode(t *testing.T) {
-	c := sharedCluster(t)
-	b := connect(t, c) // with 3 s of ReadTimeout
-	const slot = 5001
-	owner, _ := owners(t, c, slot)
-	key := keyIn(t, slot, "k")
-	for _, w := range ways {
-		frozen(t, c, owner, func() bool {
-			_, err := w.run(t.Context(), b, key, "GET", key)
-			return err == nil
-		}, func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			defer cancel()
-			start := time.Now()
-			_, err := w.run(ctx, b, key, "GET", key)
-			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 500*time.Millisecond {
-				t.Errorf("%s: got %v after %v", w.name, err, took)
-			}
-		})
-	}
 }
 
 // In a pipeline over all nodes one that does not answer costs its own commands
