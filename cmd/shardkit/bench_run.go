@@ -144,7 +144,7 @@ func (c *benchRunCmd) Run(ctx context.Context, con console) (err error) {
 // cluster returns a client of the user's cluster or of one made for this run, what it is, and how to be done with it.
 func (c *benchRunCmd) cluster(ctx context.Context, con console) (*redis.ClusterClient, string, func() error, error) {
 	if len(c.Addr) > 0 {
-		client, err := c.connect(ctx)
+		client, err := c.connect(ctx, recommended)
 		if err != nil {
 			return nil, "", nil, err
 		}
@@ -154,9 +154,17 @@ func (c *benchRunCmd) cluster(ctx context.Context, con console) (*redis.ClusterC
 	if err != nil {
 		return nil, "", nil, err
 	}
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: own.Addrs(), ClusterStateReloadInterval: time.Second})
+	o := &redis.ClusterOptions{Addrs: own.Addrs()}
+	recommended(o)
+	client := redis.NewClusterClient(o)
 	end := func() error { return errors.Join(client.Close(), own.Close()) }
 	return client, fmt.Sprintf("3 masters, %s", own.Provider()), end, nil
+}
+
+// recommended sets what package goredis recommends to its users.
+func recommended(o *redis.ClusterOptions) {
+	o.ClusterStateReloadInterval = time.Second
+	o.ReadTimeout, o.WriteTimeout = 500*time.Millisecond, 500*time.Millisecond
 }
 
 // write prints the results, and writes the report if one is wanted: the one also where the other fails.

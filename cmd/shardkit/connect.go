@@ -98,13 +98,16 @@ func (s server) password() (string, error) {
 // connect returns a client of a cluster that can be worked with: reachable, in
 // cluster mode, recent enough, with a master for every slot. Anything else is an
 // error that says which.
-func (s server) connect(ctx context.Context) (*redis.ClusterClient, error) {
+func (s server) connect(ctx context.Context, change ...func(*redis.ClusterOptions)) (*redis.ClusterClient, error) {
 	if len(s.Addr) == 0 {
 		return nil, errors.New("--addr is missing: name a node of the cluster, such as --addr 127.0.0.1:7000")
 	}
 	o, err := s.options()
 	if err != nil {
 		return nil, err
+	}
+	for _, f := range change {
+		f(o)
 	}
 	var last error
 	for _, addr := range o.Addrs {
