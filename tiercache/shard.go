@@ -57,7 +57,7 @@ type Shard interface {
 	//
 	// onReady is called once, when the server has confirmed all channels: what
 	// is published from then on is delivered. A server that does not answer is
-	// waited for until ctx ends.
+	// waited for until ctx ends, or the client gives up. No channel is an error.
 	//
 	// onMessage is called with each message, in the server's order. Neither
 	// function is called by two goroutines at once, nor after Subscribe has

@@ -1,0 +1,117 @@
+package tiercache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/shardkit/shardkit/ring"
+)
+
+// A Cache holds values of type V in this process (L1) and on Redis shards (L2).
+// It is safe for concurrent use.
+type Cache[V any] struct {
+	opts    Options
+	off     mechanisms
+	ring    *ring.Ring
+	remotes []*remote // by their numbers in the ring
+	local   *otter.Cache[string, *entry[V]]
+	coder   *coder[V]
+	stats   cacheStats
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // of listeners
+	loads  sync.WaitGroup
+}
+
+// New returns a cache over the given shards, which it names by the map's keys:
+// a shard that keeps its name keeps its keys. Every process that shares the
+// cache gives the same names.
+//
+// It does not wait for the shards. Until one has answered, its values are not
+// held in L1.
+func New[V any](shards map[string]Shard, opts *Options) (*Cache[V], error) {
+	return newCache[V](shards, opts, mechanisms{})
+}
+
+func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) (*Cache[V], error) {
+	opts, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if len(shards) == 0 {
+		return nil, errors.New("tiercache: no shards: give at least one")
+	}
+	names := slices.Sorted(maps.Keys(shards))
+	placed, err := ring.New(ring.Nodes(names...), &ring.Options{Placement: opts.Ring})
+	if err != nil {
+		return nil, fmt.Errorf("tiercache: %w", err)
+	}
+	coder, err := newCoder[V](&opts)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cache[V]{opts: opts, off: off, ring: placed, coder: coder}
+	if c.local, err = newLocal[V](&opts); err != nil {
+		return nil, fmt.Errorf("tiercache: %w", err)
+	}
+	for i := range placed.Len() {
+		name := placed.Name(i)
+		if shards[name] == nil {
+			return nil, fmt.Errorf("tiercache: shard %q is nil", name)
+		}
+		r := newRemote(name, shards[name], &c.opts, off)
+		r.invalidate = c.outdate
+		c.remotes = append(c.remotes, r)
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	for _, r := range c.remotes {
+		c.wg.Go(func() { r.listen(c.ctx) })
+	}
+	return c, nil
+}
+
+// Ring returns the placement of keys on shards.
+func (c *Cache[V]) Ring() *ring.Ring { return c.ring }
+
+// Close ends the subscriptions and the contexts of loads under way, and waits
+// for them, for loads up to Options.Timeout. The shards stay open. Operations after
+// Close fail with ErrClosed.
+func (c *Cache[V]) Close() error {
+	c.cancel()
+	c.wg.Wait()
+	for _, r := range c.remotes {
+		r.listener.mu.Lock()
+		r.end(endLost)
+		r.listener.mu.Unlock()
+	}
+	patiently(&c.loads, c.opts.Timeout)
+	return nil
+}
+
+// closed is ErrClosed after Close.
+func (c *Cache[V]) closed() error {
+	if c.ctx.Err() != nil {
+		return ErrClosed
+	}
+	return nil
+}
+
+func (c *Cache[V]) owner(key string) *remote { return c.remotes[c.ring.Index(key)] }
+
+// place is the key's name on its shard.
+func (c *Cache[V]) place(key string) string { return c.opts.Namespace + ":" + key }
+
+func (c *Cache[V]) places(keys []string) []string {
+	places := make([]string, len(keys))
+	for i, key := range keys {
+		places[i] = c.place(key)
+	}
+	return places
+}

@@ -1,0 +1,64 @@
+package tiercache
+
+import (
+	"encoding/binary"
+	"strings"
+)
+
+// An envelope is a value as its shard holds it (ENVELOPE.md).
+type envelope struct {
+	epoch, sequence int64
+	expiry          int64 // ms by the shard's clock
+	outage          int64
+	flags, codec    byte
+	payload         string
+}
+
+const (
+	magic      = "tc\x01"
+	headSize   = len(magic) + 4*8 // written by the scripts
+	bodySize   = 2                // flags and codec
+	flagAbsent = 1                // the loader said that there is nothing
+	flagMarker = 2                // no value: a load is under way; the payload is its token
+	knownFlags = flagAbsent | flagMarker
+	tokenSize  = 16
+)
+
+// parseEnvelope reads an envelope. ok is false for anything else, and for one
+// with flags of a later version.
+func parseEnvelope(s string) (e envelope, ok bool) {
+	if len(s) < headSize+bodySize || s[:len(magic)] != magic {
+		return e, false
+	}
+	e = envelope{
+		epoch:    integerAt(s, 0),
+		sequence: integerAt(s, 1),
+		expiry:   integerAt(s, 2),
+		outage:   integerAt(s, 3),
+		flags:    s[headSize],
+		codec:    s[headSize+1],
+		payload:  s[headSize+bodySize:],
+	}
+	return e, e.flags&^knownFlags == 0
+}
+
+// integerAt reads the i-th integer of a head.
+func integerAt(s string, i int) int64 {
+	var b [8]byte
+	copy(b[:], s[len(magic)+8*i:])
+	return int64(binary.BigEndian.Uint64(b[:]))
+}
+
+func newBody(flags, codec byte, payload []byte) string {
+	var b strings.Builder
+	b.Grow(bodySize + len(payload))
+	b.WriteByte(flags)
+	b.WriteByte(codec)
+	b.Write(payload)
+	return b.String()
+}
+
+var absentBody = newBody(flagAbsent, 0, nil)
+
+func (e *envelope) absent() bool { return e.flags&flagAbsent != 0 }
+func (e *envelope) marker() bool { return e.flags&flagMarker != 0 }

@@ -1,0 +1,104 @@
+package tiercache
+
+import (
+	"context"
+	"math"
+)
+
+// Get returns the key's value: from L1, or from the key's shard in one round
+// trip. Without one it is ErrNotFound; where the shard does not answer, a
+// *ShardError.
+func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
+	if e := c.hit(key); e != nil {
+		c.stats.localHits.add()
+		return c.value(e)
+	}
+	var zero V
+	if err := c.closed(); err != nil {
+		return zero, err
+	}
+	r := c.owner(key)
+	f, err := c.fetch(ctx, r, key)
+	switch {
+	case err != nil:
+		return zero, &ShardError{r.name, "get", err}
+	case !f.found || f.absent:
+		return zero, ErrNotFound
+	}
+	return f.value, nil
+}
+
+// found is what a shard holds for a key.
+type found[V any] struct {
+	value         V
+	found, absent bool
+}
+
+// fetch reads one key from its shard.
+func (c *Cache[V]) fetch(ctx context.Context, r *remote, key string) (f found[V], err error) {
+	v := r.synced()
+	rd, err := r.read(ctx, []string{c.place(key)})
+	if err != nil {
+		return f, err
+	}
+	f = c.accept(r, v, rd, key, rd.values[0])
+	c.count(f)
+	return f, nil
+}
+
+func (c *Cache[V]) count(f found[V]) {
+	if f.found {
+		c.stats.shardHits.Add(1)
+	} else {
+		c.stats.misses.Add(1)
+	}
+}
+
+// accept judges what a shard returned for key in a reading that began under v,
+// and takes it into L1.
+func (c *Cache[V]) accept(r *remote, v *view, rd *reading, key string, raw any) (f found[V]) {
+	text, ok := raw.(string)
+	if !ok || !rd.known {
+		return f
+	}
+	r.doubt(v, rd.state.epoch)
+	e, ok := parseEnvelope(text)
+	switch {
+	case !ok:
+		c.stats.corrupt.Add(1)
+		return f
+	case e.marker() || e.outage != 0 || e.epoch != rd.state.epoch && !c.off.epoch:
+		return f
+	}
+	if !e.absent() {
+		var err error
+		if f.value, err = c.coder.decode(e.codec, e.payload); err != nil {
+			c.stats.corrupt.Add(1)
+			return f
+		}
+	}
+	f.found, f.absent = true, e.absent()
+	if v != nil && (v.epoch.Load() == rd.state.epoch || c.off.epoch) {
+		left := r.remaining(e.expiry, rd.at)
+		c.remember(v, key, c.newEntry(r, v, f.value, e.codec, e.payload, f.absent, rd.state.sequence, rd.at, int64(left)))
+	}
+	return f
+}
+
+// newEntry is an entry that lives for left ns from at, and no longer than
+// Options.LocalTTL.
+func (c *Cache[V]) newEntry(r *remote, v *view, value V, codec byte, payload string, absent bool, sequence, at, left int64) *entry[V] {
+	if c.opts.LocalTTL > 0 {
+		left = min(left, int64(c.opts.LocalTTL))
+	}
+	e := &entry[V]{
+		remote: r, generation: v.generation, sequence: sequence, expires: at + left,
+		size: uint32(min(len(payload), math.MaxUint32)), codec: codec, absent: absent,
+	}
+	if c.coder.keep {
+		e.value = value
+	} else {
+		e.payload = payload
+	}
+	return e
+}

@@ -1,0 +1,209 @@
+package tiercache
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/shardkit/shardkit/tiercache/internal/script"
+)
+
+// A listener follows a shard's notices. Its fields are of the present view.
+type listener struct {
+	mu sync.Mutex
+	row
+	kick chan struct{} // asks for a heartbeat now
+}
+
+// A row is the notices that came one after the other.
+type row struct {
+	first, last int64 // sequences, 0 before the first
+	epoch       int64
+	broken      bool
+}
+
+// Why a view ended.
+type ending int
+
+const (
+	endLost   ending = iota // the subscription was lost
+	endGap                  // a notice did not arrive
+	endEpoch                // the shard holds other data
+	endBroken               // a notice could not be read
+	endings
+)
+
+func (l *listener) hurry() {
+	select {
+	case l.kick <- struct{}{}:
+	default:
+	}
+}
+
+// end begins a new view, under which nothing counts yet. The caller holds mu.
+func (r *remote) end(why ending) {
+	if r.view.Load().epoch.Load() != 0 {
+		r.stats.ended[why].Add(1)
+	}
+	v := &view{generation: r.generation.Load() + 1}
+	r.generation.Store(v.generation)
+	r.view.Store(v)
+	r.listener.row = row{}
+	r.listener.hurry()
+}
+
+// listen keeps a subscription until ctx ends.
+func (r *remote) listen(ctx context.Context) {
+	pause := time.Duration(0)
+	for ctx.Err() == nil {
+		began := now()
+		r.subscribe(ctx)
+		r.listener.mu.Lock()
+		r.end(endLost)
+		r.listener.mu.Unlock()
+		if now()-began > int64(r.opts.window()) {
+			pause = 0
+		}
+		wait(ctx, pause)
+		pause = min(max(2*pause, r.opts.Heartbeat/32), r.opts.Heartbeat)
+	}
+}
+
+// subscribe returns when the subscription is lost, or silent.
+func (r *remote) subscribe(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	late := time.AfterFunc(r.opts.Timeout, cancel)
+	defer late.Stop()
+	r.shard.Subscribe(ctx, []string{r.channel}, func(ping func(context.Context) error) {
+		if late.Stop() {
+			wg.Go(func() { defer cancel(); r.beats(ctx, ping) })
+		}
+	}, func(_, payload string) { r.hear(payload) })
+}
+
+// hear takes a notice.
+func (r *remote) hear(payload string) {
+	n, ok := parseNotice(payload)
+	l := &r.listener
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := r.view.Load()
+	epoch := v.epoch.Load()
+	switch {
+	case !ok:
+		r.end(endBroken)
+		l.broken = true
+		return
+	case epoch != 0 && n.epoch != epoch && !r.off.epoch:
+		r.end(endEpoch)
+		l.row = row{first: n.sequence, last: n.sequence, epoch: n.epoch}
+		return
+	case epoch != 0 && n.sequence > l.last+1 && !r.off.sequence:
+		r.end(endGap)
+		l.row = row{first: n.sequence, last: n.sequence, epoch: n.epoch}
+		return
+	case epoch == 0 && l.first != 0 && (n.sequence != l.last+1 || n.epoch != l.epoch):
+		l.broken = true
+	case epoch == 0 && l.first == 0:
+		l.first, l.epoch = n.sequence, n.epoch
+	}
+	l.last = max(l.last, n.sequence)
+	prefix := len(r.opts.Namespace) + 1
+	for {
+		key, ok := n.next()
+		if !ok || len(key) < prefix {
+			break
+		}
+		v.wrote(key[prefix:], n.sequence)
+		r.invalidate(r, key[prefix:], n.sequence)
+	}
+	if n.keys != "" {
+		r.end(endBroken)
+		l.broken = true
+	}
+}
+
+// beats asks the shard for its last sequence every heartbeat, until ctx ends or
+// the subscription is silent.
+func (r *remote) beats(ctx context.Context, ping func(context.Context) error) {
+	tick := time.NewTimer(0)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-r.listener.kick:
+		}
+		next := r.opts.Heartbeat
+		switch err := r.beat(ctx, ping); {
+		case errors.Is(err, errSilent):
+			return
+		case errors.Is(err, errBehind):
+			next = r.opts.Heartbeat / 32
+		case err != nil:
+			next = r.opts.Heartbeat / 4
+		}
+		tick.Reset(next)
+	}
+}
+
+var (
+	errSilent = errors.New("tiercache: the subscription is silent")
+	errBehind = errors.New("tiercache: notices are missing")
+)
+
+// beat learns the shard's last sequence, and then waits until every notice sent
+// up to there must have been heard. Where all were, the view counts on.
+func (r *remote) beat(ctx context.Context, ping func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, max(r.opts.Heartbeat, r.opts.Timeout))
+	defer cancel()
+	reply, err := r.greet(ctx)
+	if err != nil {
+		return err
+	}
+	if err := ping(ctx); err != nil {
+		return errSilent
+	}
+	l := &r.listener
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := r.view.Load()
+	switch epoch := v.epoch.Load(); {
+	case epoch == 0:
+		broken := l.broken || l.first > reply.sequence+1 || l.first != 0 && l.epoch != reply.epoch
+		if broken {
+			l.row = row{}
+			return errBehind
+		}
+		l.last = max(l.last, reply.sequence)
+		v.epoch.Store(reply.epoch)
+	case epoch != reply.epoch && !r.off.epoch:
+		r.end(endEpoch)
+		return errBehind
+	case l.last < reply.sequence && !r.off.sequence:
+		r.end(endGap)
+		return errBehind
+	}
+	r.trusted.Store(reply.sent + int64(r.opts.window()))
+	return nil
+}
+
+// greet has the shard compare its run id with the state's. It goes past the
+// breaker: it is how a shard that came back is found.
+func (r *remote) greet(ctx context.Context) (*scriptReply, error) {
+	return r.run(ctx, r.send, &script.Hello, nil, []string{""})
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

@@ -1,0 +1,187 @@
+package tiercache
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// GetMany returns the values of keys, each shard asked at most once, all at one
+// time. What is missing is loaded with one call of load, unless load is nil, and
+// stored as by GetOrLoad. Keys without a value are not in the map.
+//
+// The error is a *KeysError that names the keys whose shard did not answer, where
+// load is nil, or all that load was to return, where it failed. The other keys'
+// values are there.
+func (c *Cache[V]) GetMany(ctx context.Context, keys []string, load BatchLoader[V], opts ...CallOption) (map[string]V, error) {
+	values := make(map[string]V, len(keys))
+	failed := KeysError{Op: "get"}
+	_, err := c.opts.life(opts)
+	if err == nil {
+		err = c.closed()
+	}
+	if err != nil {
+		failed.add(err, keys...)
+		return values, failed.orNil()
+	}
+	rest := c.getLocal(keys, values, &failed)
+	parts := c.getShards(ctx, rest)
+	var missing []*part[V]
+	for _, p := range parts {
+		p.take(values)
+		if load == nil && p.err != nil {
+			failed.add(&ShardError{p.remote.name, "get", p.err}, p.missing...)
+		}
+		if len(p.missing) > 0 {
+			missing = append(missing, p)
+		}
+	}
+	if load == nil || len(missing) == 0 {
+		return values, failed.orNil()
+	}
+	if err := ctx.Err(); err != nil {
+		for _, p := range missing {
+			failed.add(err, p.missing...)
+		}
+		return values, failed.orNil()
+	}
+	c.loadMany(ctx, missing, load, opts, values, &failed)
+	return values, failed.orNil()
+}
+
+// getLocal answers what L1 can, and returns the other keys, each once.
+func (c *Cache[V]) getLocal(keys []string, values map[string]V, failed *KeysError) []string {
+	rest := make([]string, 0, len(keys))
+	for _, key := range keys {
+		e := c.hit(key)
+		if e == nil {
+			rest = append(rest, key)
+			continue
+		}
+		c.stats.localHits.add()
+		switch value, err := c.value(e); {
+		case err == nil:
+			values[key] = value
+		case !errors.Is(err, ErrNotFound):
+			failed.add(err, key)
+		}
+	}
+	slices.Sort(rest)
+	return slices.Compact(rest)
+}
+
+// A part is the keys of one shard in an operation on many.
+type part[V any] struct {
+	remote  *remote
+	keys    []string
+	found   []found[V]
+	missing []string
+	err     error
+	began   *beginning[V]
+}
+
+// take moves what was found into values.
+func (p *part[V]) take(values map[string]V) {
+	for i, f := range p.found {
+		if f.found && !f.absent {
+			values[p.keys[i]] = f.value
+		}
+	}
+}
+
+// getShards reads the keys, one round trip a shard.
+func (c *Cache[V]) getShards(ctx context.Context, keys []string) []*part[V] {
+	var parts []*part[V]
+	for _, group := range c.ring.Group(keys) {
+		p := &part[V]{remote: c.remotes[group.Node]}
+		for _, i := range group.Keys {
+			p.keys = append(p.keys, keys[i])
+		}
+		parts = append(parts, p)
+	}
+	each(parts, func(p *part[V]) {
+		v := p.remote.synced()
+		rd, err := p.remote.read(ctx, c.places(p.keys))
+		if err != nil {
+			p.err, p.missing = err, p.keys
+			return
+		}
+		p.found = make([]found[V], len(p.keys))
+		for i, key := range p.keys {
+			p.found[i] = c.accept(p.remote, v, rd, key, rd.values[i])
+			c.count(p.found[i])
+			if !p.found[i].found {
+				p.missing = append(p.missing, key)
+			}
+		}
+	})
+	return parts
+}
+
+// each runs f for all parts at one time.
+func each[V any](parts []*part[V], f func(*part[V])) {
+	if len(parts) == 0 {
+		return
+	}
+	var wg sync.WaitGroup
+	for _, p := range parts[1:] {
+		wg.Go(func() { f(p) })
+	}
+	f(parts[0])
+	wg.Wait()
+}
+
+// loadMany loads what is missing of all parts in one call, and stores it.
+func (c *Cache[V]) loadMany(ctx context.Context, parts []*part[V], load BatchLoader[V], opts []CallOption, values map[string]V, failed *KeysError) {
+	c.loads.Add(1)
+	defer c.loads.Done()
+	callers := ctx
+	ctx, cancel := c.detach(ctx)
+	defer cancel()
+	defer context.AfterFunc(callers, cancel)() // nobody else waits for this load
+	each(parts, func(p *part[V]) { p.began = c.begin(ctx, p.remote, p.missing) })
+	var keys []string
+	for _, p := range parts {
+		for i, f := range p.began.found {
+			switch {
+			case !f.found:
+				keys = append(keys, p.missing[i])
+			case !f.absent:
+				values[p.missing[i]] = f.value
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return
+	}
+	got, err := call(ctx, &c.stats, func(ctx context.Context) (map[string]V, error) { return load(ctx, keys) })
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		failed.add(&LoadError{err}, keys...)
+		return
+	}
+	items := make(map[string]item, len(keys))
+	for _, key := range keys {
+		value, ok := got[key]
+		life, _ := c.opts.life(opts)
+		it, err := c.item(value, !ok, life)
+		if err != nil {
+			failed.add(err, key)
+			continue
+		}
+		items[key] = it
+		if ok {
+			values[key] = value
+		}
+	}
+	each(parts, func(p *part[V]) {
+		own := make([]item, len(p.missing))
+		for i, key := range p.missing {
+			own[i] = items[key]
+			if _, ok := items[key]; !ok {
+				p.began.tokens[i] = "" // found, or not to be encoded
+			}
+		}
+		c.finish(ctx, p.remote, p.began, own)
+	})
+}

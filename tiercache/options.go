@@ -1,0 +1,175 @@
+package tiercache
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/shardkit/shardkit/ring"
+)
+
+// Options of a Cache. The zero value, and a nil pointer, are usable.
+type Options struct {
+	// Namespace is the beginning of every key and channel. Caches of one
+	// namespace on the same shards are one cache, whatever the process; they must
+	// agree on V and Ring. It holds no colon, # or space. "" means "tc".
+	Namespace string
+
+	// TTL is the life of a value. 0 means 5 minutes.
+	TTL time.Duration
+
+	// NegativeTTL is for how long it is remembered that a loader returned
+	// ErrNotFound. 0 means 10 s; a negative number, not at all.
+	NegativeTTL time.Duration
+
+	// Jitter shortens TTL and NegativeTTL by up to this part, at random, so that
+	// what was stored together does not expire together. A life that is given
+	// with a call is kept exactly. 0 means 0.1, a negative number none.
+	Jitter float64
+
+	// LocalBytes bounds what this process holds (L1): keys, values, and some 150
+	// bytes for each. 0 means 64 MiB, a negative number no L1 at all.
+	LocalBytes int64
+
+	// LocalEntries bounds L1 by the number of its entries instead.
+	LocalEntries int
+
+	// LocalTTL bounds a value's life in L1, where it never outlives the one on its
+	// shard. 0 means no other bound.
+	LocalTTL time.Duration
+
+	// Shared lets callers have the values that L1 holds, and not copies: a hit then
+	// costs no copy and no decoding, and no caller may change what it got. It
+	// makes no difference where V holds no pointers besides strings.
+	Shared bool
+
+	// Codec turns values into bytes. nil means Raw where V is string or []byte,
+	// and JSON elsewhere.
+	Codec Codec
+
+	// Ring places keys on shards. nil means ring.Table{}.
+	Ring ring.Placement
+
+	// Heartbeat is how often a shard is asked what its last write was. It states
+	// the bound of staleness: a value in L1 counts for two heartbeats from when the
+	// shard was last asked with success. 0 means 1 s; at least 5 ms.
+	Heartbeat time.Duration
+
+	// Timeout bounds one operation on a shard, if the caller's context does not end
+	// before. A write takes no effect after it. 0 means 500 ms.
+	Timeout time.Duration
+
+	// LoadTimeout bounds a load: its context ends then, callers stop waiting, and
+	// its value is not stored any more. 0 means 30 s.
+	LoadTimeout time.Duration
+}
+
+const (
+	defaultNamespace   = "tc"
+	defaultTTL         = 5 * time.Minute
+	defaultNegativeTTL = 10 * time.Second
+	defaultJitter      = 0.1
+	defaultLocalBytes  = 64 << 20
+	defaultHeartbeat   = time.Second
+	defaultTimeout     = 500 * time.Millisecond
+	defaultLoadTimeout = 30 * time.Second
+
+	minHeartbeat = 5 * time.Millisecond
+	// maxTTL is the longest life, to which longer ones are cut: times in the
+	// shard's milliseconds stay far from the limits of both sides.
+	maxTTL = 100 * 365 * 24 * time.Hour
+)
+
+func (o *Options) withDefaults() (Options, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	set(&opts.Namespace, defaultNamespace)
+	set(&opts.TTL, defaultTTL)
+	set(&opts.NegativeTTL, defaultNegativeTTL)
+	set(&opts.Jitter, defaultJitter)
+	set(&opts.Heartbeat, defaultHeartbeat)
+	set(&opts.Timeout, defaultTimeout)
+	set(&opts.LoadTimeout, defaultLoadTimeout)
+	if opts.LocalEntries != 0 && opts.LocalBytes > 0 {
+		return opts, errors.New("tiercache: LocalBytes and LocalEntries both bound L1: give one")
+	}
+	if opts.LocalEntries == 0 {
+		set(&opts.LocalBytes, defaultLocalBytes)
+	}
+	switch {
+	case strings.ContainsAny(opts.Namespace, ":# \r\n\t"):
+		return opts, fmt.Errorf("tiercache: namespace %q: it may not hold a colon, # or space", opts.Namespace)
+	case opts.LocalEntries < 0:
+		return opts, errors.New("tiercache: LocalEntries is below zero: LocalBytes -1 turns L1 off")
+	case opts.LocalEntries > 0 && opts.LocalBytes < 0:
+		return opts, errors.New("tiercache: LocalEntries with L1 off")
+	case opts.TTL < 0:
+		return opts, fmt.Errorf("tiercache: TTL %v is below zero", opts.TTL)
+	case opts.LocalTTL < 0:
+		return opts, fmt.Errorf("tiercache: LocalTTL %v is below zero: LocalBytes -1 turns L1 off", opts.LocalTTL)
+	case math.IsNaN(opts.Jitter) || opts.Jitter > 1:
+		return opts, fmt.Errorf("tiercache: Jitter %v: at most 1", opts.Jitter)
+	case opts.Heartbeat < minHeartbeat:
+		return opts, fmt.Errorf("tiercache: Heartbeat %v: at least %v", opts.Heartbeat, minHeartbeat)
+	case opts.Timeout < 0 || opts.LoadTimeout < 0:
+		return opts, errors.New("tiercache: a time-out below zero")
+	}
+	return opts, nil
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// window is for how long an answer of a shard about itself counts.
+func (o *Options) window() time.Duration { return 2 * o.Heartbeat }
+
+// jittered shortens a life as Options.Jitter says.
+func (o *Options) jittered(d time.Duration) time.Duration {
+	if o.Jitter <= 0 {
+		return d
+	}
+	return d - time.Duration(rand.Float64()*o.Jitter*float64(d))
+}
+
+// CallOption changes one call.
+type CallOption struct{ ttl time.Duration }
+
+// TTL gives the life of the values that the call stores, exactly, to the
+// millisecond (a part of one counts as a whole). Zero or less is ErrTTL.
+func TTL(d time.Duration) CallOption {
+	if d <= 0 {
+		d = -1
+	}
+	return CallOption{ttl: d}
+}
+
+// life is the life that a call's values are to have: whole milliseconds, above zero.
+func (o *Options) life(opts []CallOption) (time.Duration, error) {
+	var d time.Duration
+	for _, opt := range opts {
+		if opt.ttl < 0 {
+			return 0, ErrTTL
+		}
+		set(&opt.ttl, d)
+		d = opt.ttl
+	}
+	if d == 0 {
+		d = o.jittered(o.TTL)
+	}
+	return milliseconds(d), nil
+}
+
+// milliseconds rounds a life up to whole milliseconds, and cuts it to maxTTL.
+func milliseconds(d time.Duration) time.Duration {
+	d = min(max(d, time.Millisecond), maxTTL)
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
+}

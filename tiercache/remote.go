@@ -1,0 +1,269 @@
+package tiercache
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/shardkit/shardkit/tiercache/internal/script"
+)
+
+// A remote is one shard as a cache sees it.
+type remote struct {
+	name  string
+	shard Shard
+	opts  *Options
+	off   mechanisms
+
+	stateKey, channel string
+
+	clock   shardClock
+	hellos  singleflight.Group
+	breaker *gobreaker.TwoStepCircuitBreaker[any]
+	stats   remoteStats
+
+	// A hit in L1 asks for these two, and nothing else.
+	generation atomic.Uint64 // of the view
+	trusted    atomic.Int64  // until when the view counts, ns
+
+	view     atomic.Pointer[view]
+	listener listener
+
+	// invalidate removes key from L1 unless what is there was read at the sequence
+	// or later.
+	invalidate func(r *remote, key string, sequence int64)
+}
+
+// mechanisms that tests switch off, to see that they are missed.
+type mechanisms struct {
+	sequence, marker, deadline, epoch, trust, stripes, verify bool
+}
+
+func newRemote(name string, shard Shard, opts *Options, off mechanisms) *remote {
+	r := &remote{
+		name: name, shard: shard, opts: opts, off: off,
+		stateKey: opts.Namespace + "#state",
+		channel:  opts.Namespace + "#notices",
+	}
+	r.view.Store(new(view))
+	r.listener.kick = make(chan struct{}, 1)
+	r.breaker = gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
+		Timeout:      opts.Heartbeat,
+		IsSuccessful: func(err error) bool { return err == nil },
+	})
+	return r
+}
+
+// epoch0 is the origin of the process's monotonic times.
+var epoch0 = time.Now()
+
+// now is the process's monotonic clock, in ns. It is read for each hit, not
+// kept by a ticker: in a process that was stopped, readers may run before a ticker.
+func now() int64 { return int64(time.Since(epoch0)) }
+
+// counts reports whether what L1 took under the generation counts now.
+func (r *remote) counts(generation uint64, now int64) bool {
+	return r.generation.Load() == generation && (now < r.trusted.Load() || r.off.trust)
+}
+
+// synced is the view under which what is read from now on may enter L1; nil
+// while there is none.
+func (r *remote) synced() *view {
+	if v := r.view.Load(); v.epoch.Load() != 0 {
+		return v
+	}
+	return nil
+}
+
+// send runs one command, within the deadline.
+func (r *remote) send(ctx context.Context, cmd []string) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
+	defer cancel()
+	start := now()
+	reply, err := r.shard.Do(ctx, cmd)
+	r.stats.record(now()-start, err)
+	return reply, err
+}
+
+// do is send if the breaker lets it.
+func (r *remote) do(ctx context.Context, cmd []string) (any, error) {
+	done, err := r.breaker.Allow()
+	if err != nil {
+		r.stats.refused.Add(1)
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	reply, err := r.send(ctx, cmd)
+	if err == nil || answered(err) || ctx.Err() != nil {
+		done(nil)
+	} else {
+		done(err)
+	}
+	return reply, err
+}
+
+// answered reports whether the server itself refused the command, and is up.
+func answered(err error) bool {
+	word, _, _ := strings.Cut(err.Error(), " ")
+	if word == "" || strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		return false
+	}
+	return word != "LOADING" && word != "MASTERDOWN" && word != "BUSY"
+}
+
+// run runs a script over the state and the keys, by do or send. It returns the reply's
+// elements, of which the first three are the epoch, the sequence and the
+// shard's clock in us.
+func (r *remote) run(ctx context.Context, do func(context.Context, []string) (any, error), sc *script.Script, keys, args []string) (*scriptReply, error) {
+	cmd := make([]string, 0, 5+len(keys)+len(args))
+	cmd = append(cmd, "EVALSHA", sc.SHA, fmt.Sprint(1+len(keys)), r.stateKey)
+	cmd = append(cmd, keys...)
+	cmd = append(cmd, fmt.Sprint(r.opts.window().Microseconds()))
+	cmd = append(cmd, args...)
+	sent := now()
+	reply, err := do(ctx, cmd)
+	if err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
+		cmd[0], cmd[1] = "EVAL", sc.Source
+		sent = now()
+		reply, err = do(ctx, cmd)
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, ok := reply.([]any)
+	if !ok || len(list) < 3 {
+		return nil, fmt.Errorf("script %s answered %T", sc.Name, reply)
+	}
+	s := &scriptReply{sent: sent, received: now(), rest: list[3:]}
+	for i, field := range []*int64{&s.epoch, &s.sequence, &s.us} {
+		if *field, ok = list[i].(int64); !ok {
+			return nil, fmt.Errorf("script %s answered %T in place of an integer", sc.Name, list[i])
+		}
+	}
+	r.clock.learn(s.sent, s.received, s.us, r.opts.Heartbeat, false)
+	return s, nil
+}
+
+type scriptReply struct {
+	epoch, sequence, us int64
+	sent, received      int64 // ns of the process
+	rest                []any
+}
+
+// hello has the shard compare its run id with the state's, and begin a new epoch
+// if it is another. Calls at one time are one.
+func (r *remote) hello(ctx context.Context) (*scriptReply, error) {
+	ch := r.hellos.DoChan("", func() (any, error) {
+		return r.run(context.WithoutCancel(ctx), r.do, &script.Hello, nil, []string{""})
+	})
+	select {
+	case res := <-ch:
+		if res.Err != nil {
+			return nil, res.Err
+		}
+		return res.Val.(*scriptReply), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// ready sees to it that the shard's clock is known.
+func (r *remote) ready(ctx context.Context) error {
+	if r.clock.known() {
+		return nil
+	}
+	_, err := r.hello(ctx)
+	return err
+}
+
+// doubt ends the view if the shard's data is of another epoch than the view's.
+func (r *remote) doubt(v *view, epoch int64) {
+	if v == nil || v.epoch.Load() == epoch {
+		return
+	}
+	r.listener.mu.Lock()
+	defer r.listener.mu.Unlock()
+	if r.view.Load() == v {
+		r.end(endEpoch)
+	}
+}
+
+// A reading is what one MGET returned, at one moment of the shard.
+type reading struct {
+	state  state
+	known  bool // there is a state, and it was verified of late
+	at     int64
+	values []any
+}
+
+// read reads values and the state in one round trip.
+func (r *remote) read(ctx context.Context, keys []string) (*reading, error) {
+	if err := r.ready(ctx); err != nil {
+		return nil, err
+	}
+	cmd := make([]string, 0, 2+len(keys))
+	cmd = append(append(append(cmd, "MGET"), keys...), r.stateKey)
+	for attempt := 0; ; attempt++ {
+		reply, err := r.do(ctx, cmd)
+		if err != nil {
+			return nil, err
+		}
+		list, ok := reply.([]any)
+		if !ok || len(list) != len(keys)+1 {
+			return nil, fmt.Errorf("MGET of %d keys answered %T of %d", len(keys)+1, reply, len(list))
+		}
+		rd := &reading{at: now(), values: list[:len(keys)]}
+		text, _ := list[len(keys)].(string)
+		if rd.state, rd.known = parseState(text); !rd.known {
+			r.listener.hurry()
+			return rd, nil
+		}
+		// Nobody has compared run ids for a while: this may be an old snapshot's state.
+		if r.off.verify || r.clock.latest(rd.at)-rd.state.verified*1000 < int64(r.opts.window()) {
+			return rd, nil
+		}
+		if attempt > 0 {
+			rd.known = false
+			return rd, nil
+		}
+		if _, err := r.hello(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// remaining is the rest of a life that ends at expiry (ms by the shard's clock),
+// at now. At least, that is: clocks are known within a round trip.
+func (r *remote) remaining(expiry, now int64) time.Duration {
+	return time.Duration(expiry*1e6 - r.clock.latest(now))
+}
+
+// deadline is when a write of ctx is to take no effect any more, in us by the
+// shard's clock: ctx's deadline, or earlier.
+func (r *remote) deadline(ctx context.Context) int64 {
+	if r.off.deadline {
+		return 1 << 52
+	}
+	left := r.opts.Timeout
+	if d, ok := ctx.Deadline(); ok {
+		left = min(left, time.Until(d))
+	}
+	return r.clock.earliest(now()+int64(left)) / 1000
+}
+
+// patiently waits for goroutines, for d at most.
+func patiently(wg *sync.WaitGroup, d time.Duration) {
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}

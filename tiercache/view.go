@@ -1,0 +1,51 @@
+package tiercache
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// A view is what this process believes about one shard's data, from when it
+// began to listen until something went wrong. What L1 took under another view
+// does not count. Its generation is its number.
+type view struct {
+	generation uint64
+
+	// epoch is 0 until the view is synchronised: from then on no notice can go
+	// missing without the view's end. It is written once.
+	epoch atomic.Int64
+
+	// stripes hold, for the keys that hash to each, the sequence of the last write
+	// that is known. A value that was read at a lower sequence may be from before
+	// that write, and does not enter L1.
+	stripes [stripes]atomic.Int64
+
+	// failed counts this process's own writes with unknown outcome.
+	failed atomic.Int64
+
+	// flights are the loads under way. A write ends its key's flight for who comes
+	// later, and a new view all of them.
+	flights singleflight.Group
+}
+
+const stripes = 1 << 12
+
+var stripeSeed = maphash.MakeSeed()
+
+func (v *view) stripe(key string) *atomic.Int64 {
+	return &v.stripes[maphash.String(stripeSeed, key)%stripes]
+}
+
+// wrote notes that the write of the given sequence changed key.
+func (v *view) wrote(key string, sequence int64) {
+	raise(v.stripe(key), sequence)
+	v.flights.Forget(key)
+}
+
+// raise sets n to at least to.
+func raise(n *atomic.Int64, to int64) {
+	for old := n.Load(); old < to && !n.CompareAndSwap(old, to); old = n.Load() {
+	}
+}

@@ -1,0 +1,177 @@
+package tiercache
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/shardkit/shardkit/tiercache/internal/script"
+)
+
+// Set stores the value on the key's shard, tells every process that may hold an
+// older one, and takes it into L1.
+//
+// With an error the outcome is unknown: the value may be stored or not, but not
+// after the deadline (ctx's or Options.Timeout, whichever is first). ErrLate and
+// ErrUnavailable mean that it is not.
+func (c *Cache[V]) Set(ctx context.Context, key string, value V, opts ...CallOption) error {
+	body, life, err := c.prepare(value, opts)
+	if err != nil {
+		return err
+	}
+	return c.write(ctx, "set", c.owner(key), []string{key}, []item{{body, life}})
+}
+
+// Delete removes the key's value everywhere. Errors are as for Set.
+func (c *Cache[V]) Delete(ctx context.Context, key string) error {
+	return c.write(ctx, "delete", c.owner(key), []string{key}, []item{{}})
+}
+
+// SetMany is Set for many values: one atomic step for up to 500 of a shard's
+// keys. The error is a *KeysError.
+func (c *Cache[V]) SetMany(ctx context.Context, values map[string]V, opts ...CallOption) error {
+	failed := KeysError{Op: "set"}
+	keys := make([]string, 0, len(values))
+	items := make([]item, 0, len(values))
+	for key, value := range values {
+		body, life, err := c.prepare(value, opts)
+		if err != nil {
+			failed.add(err, key)
+			continue
+		}
+		keys, items = append(keys, key), append(items, item{body, life})
+	}
+	c.writeMany(ctx, &failed, keys, items)
+	return failed.orNil()
+}
+
+// DeleteMany is Delete for many keys, as SetMany is for Set.
+func (c *Cache[V]) DeleteMany(ctx context.Context, keys ...string) error {
+	failed := KeysError{Op: "delete"}
+	c.writeMany(ctx, &failed, keys, make([]item, len(keys)))
+	return failed.orNil()
+}
+
+func (c *Cache[V]) prepare(value V, opts []CallOption) (body string, life time.Duration, err error) {
+	if life, err = c.opts.life(opts); err != nil {
+		return "", 0, err
+	}
+	body, err = c.coder.encode(value)
+	return body, life, err
+}
+
+// A step of a write on many keys holds at most so many, and so many bytes unless
+// one value has more: the server does nothing else meanwhile.
+const (
+	maxStepKeys  = 500
+	maxStepBytes = 1 << 20
+)
+
+func (c *Cache[V]) writeMany(ctx context.Context, failed *KeysError, keys []string, items []item) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, group := range c.ring.Group(keys) {
+		wg.Go(func() {
+			rest := group.Keys
+			for len(rest) > 0 {
+				n, size := 0, 0
+				var stepKeys []string
+				var stepItems []item
+				for n < len(rest) && n < maxStepKeys && (n == 0 || size+len(items[rest[n]].body) <= maxStepBytes) {
+					stepKeys, stepItems = append(stepKeys, keys[rest[n]]), append(stepItems, items[rest[n]])
+					size += len(items[rest[n]].body)
+					n++
+				}
+				rest = rest[n:]
+				if err := c.write(ctx, failed.Op, c.remotes[group.Node], stepKeys, stepItems); err != nil {
+					mu.Lock()
+					failed.add(err, stepKeys...)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// item is what a key is to hold. A life of 0 means nothing.
+type item struct {
+	body string
+	life time.Duration
+}
+
+// write sets or deletes keys of one shard.
+func (c *Cache[V]) write(ctx context.Context, op string, r *remote, keys []string, items []item) error {
+	if err := c.closed(); err != nil {
+		return err
+	}
+	v := r.synced()
+	began := now()
+	reply, err := c.writeTo(ctx, r, keys, items)
+	// From here on, whoever asks this process must not get what was there before.
+	present := r.view.Load()
+	if err != nil {
+		present.failed.Add(1)
+		for _, key := range keys {
+			c.forget(r, key)
+			c.drop(key)
+		}
+		return &ShardError{r.name, op, err}
+	}
+	r.doubt(v, reply.epoch)
+	for i, key := range keys {
+		present.wrote(key, reply.sequence)
+		c.forget(r, key)
+		c.drop(key)
+		if items[i].life > 0 && v != nil && v.epoch.Load() == reply.epoch {
+			if e := c.bodyEntry(r, v, items[i].body, reply.sequence, began, int64(items[i].life)); e != nil {
+				c.remember(v, key, e)
+			}
+		}
+	}
+	return nil
+}
+
+// bodyEntry is an entry of a body that was stored on the shard; nil if it does not
+// decode what it encoded, which readers will find out.
+func (c *Cache[V]) bodyEntry(r *remote, v *view, body string, sequence, at, life int64) *entry[V] {
+	absent, codec, payload := body[0]&flagAbsent != 0, body[1], body[bodySize:]
+	var value V
+	if c.coder.keep && !absent {
+		var err error
+		if value, err = c.coder.decode(codec, payload); err != nil {
+			return nil
+		}
+	}
+	return c.newEntry(r, v, value, codec, payload, absent, sequence, at, life)
+}
+
+func (c *Cache[V]) writeTo(ctx context.Context, r *remote, keys []string, items []item) (*scriptReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
+	defer cancel()
+	if err := r.ready(ctx); err != nil {
+		return nil, err
+	}
+	args := make([]string, 3, 3+2*len(keys))
+	args[1], args[2] = r.channel, "0"
+	for _, it := range items {
+		args = append(args, strconv.FormatInt(it.life.Milliseconds(), 10), it.body)
+	}
+	places := c.places(keys)
+	for attempt := 0; ; attempt++ {
+		args[0] = strconv.FormatInt(r.deadline(ctx), 10)
+		reply, err := r.run(ctx, r.do, &script.Write, places, args)
+		if err != nil {
+			return nil, err
+		}
+		if reply.epoch != 0 {
+			return reply, nil
+		}
+		// Late, or the shard's clock was set: nothing was done, and the clock is known now.
+		if attempt > 0 || ctx.Err() != nil {
+			return nil, ErrLate
+		}
+		r.clock.learn(reply.sent, reply.received, reply.us, c.opts.Heartbeat, true)
+	}
+}
