@@ -8,16 +8,18 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// command builds one command. rueidis gets a copy of the slice, and may hold
-// that for as long as the command is in flight. No argument is given as a key:
-// rueidis panics over keys of two slots, where the server says CROSSSLOT.
-func (b *Backend) command(cmd []string) rueidis.Completed {
-	c := b.builder.Arbitrary(cmd...)
+// build builds one command. rueidis gets a copy of the slice, and may hold that
+// for as long as the command is in flight. No argument is given as a key: rueidis
+// panics over keys of two slots, where the server says CROSSSLOT.
+func build(builder rueidis.Builder, cmd []string) rueidis.Completed {
+	c := builder.Arbitrary(cmd...)
 	if blocking(cmd) {
 		return c.Blocking()
 	}
 	return c.Build()
 }
+
+func (b *Backend) command(cmd []string) rueidis.Completed { return build(b.builder, cmd) }
 
 // bare is command for what never waits.
 func (b *Backend) bare(cmd ...string) rueidis.Completed {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // serverError is an error reply in the server's own words. rueidis's error
@@ -30,7 +31,11 @@ func (e *serverError) fromOldMap() bool {
 
 // failure is an error that no server said.
 func failure(ctx context.Context, addr string, err error) error {
-	if ended := ctx.Err(); ended != nil {
+	ended := ctx.Err()
+	if deadline, ok := ctx.Deadline(); ended == nil && ok && !time.Now().Before(deadline) {
+		ended = context.DeadlineExceeded // which the connection noticed before ctx
+	}
+	if ended != nil {
 		return fmt.Errorf("rueidisbackend: %s: %w (%w)", addr, err, ended)
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {

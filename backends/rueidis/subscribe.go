@@ -1,0 +1,114 @@
+package rueidisbackend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/redis/rueidis"
+)
+
+// Subscribe delivers the channels' messages until ctx ends or the connection is
+// lost. It has a dedicated client; in RESP2, rueidis opens a second connection
+// for that one's subscriptions.
+func (s *Shard) Subscribe(ctx context.Context, channels []string, onReady func(ping func(context.Context) error), onMessage func(channel, payload string)) error {
+	if len(channels) == 0 {
+		return errors.New("rueidisbackend: Subscribe: no channel")
+	}
+	if err := ctx.Err(); err != nil {
+		return notSent(err)
+	}
+	var mu sync.Mutex // held while a function of the caller's runs
+	over := false
+	type connection struct {
+		rueidis.DedicatedClient
+		lost <-chan error
+	}
+	connected := make(chan connection)
+	go func() { // rueidis dials without looking at ctx
+		client, _ := s.client.Dedicate()
+		lost := client.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) {
+			mu.Lock()
+			defer mu.Unlock()
+			if !over {
+				onMessage(m.Channel, m.Message)
+			}
+		}})
+		select {
+		case connected <- connection{client, lost}:
+		case <-ctx.Done():
+			client.Close()
+		}
+	}()
+	var conn connection
+	select {
+	case conn = <-connected:
+	case <-ctx.Done():
+		return notSent(ctx.Err())
+	}
+	defer func() {
+		mu.Lock()
+		over = true
+		mu.Unlock()
+		go conn.Close() // which waits for a silent server, for a second
+	}()
+
+	subscribe := make([]rueidis.Completed, len(channels))
+	for i, channel := range channels {
+		subscribe[i] = s.builder.Subscribe().Channel(channel).Build()
+	}
+	for _, r := range conn.DoMulti(ctx, subscribe...) {
+		if err := r.NonRedisError(); err != nil {
+			return s.subscriptionLost(ctx, err)
+		}
+		if err := r.Error(); err != nil {
+			m, _ := r.ToMessage()
+			err, _ := plain(&m).(error)
+			return err
+		}
+	}
+	select {
+	case err := <-conn.lost: // and the subscriptions may be on another connection, without hooks
+		return s.subscriptionLost(ctx, err)
+	default:
+	}
+
+	// In RESP2 a PING does not go to the connection that has the subscriptions.
+	// Subscribing again does, and is answered there behind all messages before.
+	first := channels[0]
+	ping := func(ctx context.Context) error {
+		if err := ctx.Err(); err != nil {
+			return notSent(err)
+		}
+		if err := conn.Do(ctx, s.builder.Subscribe().Channel(first).Build()).Error(); err != nil {
+			return failure(ctx, s.addr, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if over {
+			return fmt.Errorf("rueidisbackend: %s: the subscription is over", s.addr)
+		}
+		return nil
+	}
+	mu.Lock()
+	onReady(ping)
+	mu.Unlock()
+
+	select {
+	case err := <-conn.lost:
+		return s.subscriptionLost(ctx, err)
+	case <-ctx.Done():
+		return s.subscriptionLost(ctx, nil)
+	}
+}
+
+func (s *Shard) subscriptionLost(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		return fmt.Errorf("rueidisbackend: %s: the subscription is over: %w", s.addr, ended)
+	}
+	if err == nil {
+		err = rueidis.ErrClosing
+	}
+	return fmt.Errorf("rueidisbackend: %s: the subscription was lost: %w", s.addr, err)
+}
