@@ -3,8 +3,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 modules := $(shell sed -e 's/#.*//' -e '/^ *$$/d' modules.txt | cut -d' ' -f1)
-# tools/dev holds the tools' versions apart from the workspace's.
-packages := $(patsubst %,./%/...,$(filter-out tools/dev,$(modules)))
+# tools/dev holds the tools' versions apart from the workspace's; containers need Docker, and have make test-matrix.
+packages := $(patsubst %,./%/...,$(filter-out tools/dev harness/tcredis,$(modules)))
 
 help: ## list the tasks
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
