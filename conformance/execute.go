@@ -189,6 +189,8 @@ func (t *T) judge(ctx context.Context, limit time.Duration, panicked string, r *
 		r.Status, r.Reason, r.Seen = StatusFail, ReasonPanic, panicked
 	case ctx.Err() != nil:
 		r.Status, r.Reason, r.Seen = StatusSkipped, ReasonInterrupted, ctx.Err().Error()
+	case t.ended != nil && t.ended.status == StatusError: // what was seen after that tells nothing
+		r.Status, r.Reason, r.Seen = StatusError, t.ended.reason, t.ended.text+"\n"+seen
 	case len(t.failures) > 0 && t.ctx.Err() != nil:
 		r.Status, r.Reason, r.Seen = StatusFail, ReasonTimeout, fmt.Sprintf("it was ended after %v\n%s", limit, seen)
 	case len(t.failures) > 0:
