@@ -25,7 +25,7 @@
 // # Not guaranteed
 //
 // Even shares. Over random names, half of all rings of 3 nodes have none more than 0.35 % above its share of the buckets, of
-// 10 nodes 1.3 %, of 100 nodes 7 %; about one in 20,000 exceeds 1.5 % with 3 nodes or 3.5 % with 10. More
+// 10 nodes 1.3 %, of 100 nodes 7 %; one in 50,000 exceeds 1.5 % with 3 nodes, one in 8,500 exceeds 3.5 % with 10. More
 // [Table.Buckets] help, and [Table.Exact] ends it. Few keys, or few that are most of the traffic, are uneven on an even table:
 // see [Ring.IndexBounded].
 //

@@ -93,8 +93,9 @@ func TestHashAvalanche(t *testing.T) {
 				}
 			}
 			for out, f := range flips {
-				// One byte has 256 values, and pairs of them repeat: a wider margin.
-				margin := 0.5/math.Sqrt(float64(samples))*6 + 0.5/math.Sqrt(128)*4/math.Pow(256, float64(min(n, 3)-1))
+				// Seven standard deviations, for 36,000 pairs of bits are looked at. One byte has 256 values, and pairs of them
+				// repeat: a wider margin.
+				margin := 0.5/math.Sqrt(float64(samples))*7 + 0.5/math.Sqrt(128)*4/math.Pow(256, float64(min(n, 3)-1))
 				if p := float64(f) / float64(samples); math.Abs(p-0.5) > margin {
 					t.Errorf("%d bytes: bit %d flips bit %d with probability %.3f", n, bit, out, p)
 				}

@@ -10,7 +10,8 @@ import (
 
 // reference is rendezvous hashing as the definition has it: every node scored for the bucket, all of them sorted. It takes the
 // random bits from the code under test, and everything else from elsewhere: the permutation by its definition, the
-// logarithm from package math. It knows no limits, no blocks and no packing.
+// logarithm from package math. It knows no limits, no blocks and no packing. It answers nil where two costs are so near that rounding
+// decides.
 func reference(nodes []Node, bucket int, live func(string) bool) []string {
 	type scored struct {
 		name string
@@ -43,6 +44,9 @@ func reference(nodes []Node, bucket int, live func(string) bool) []string {
 	})
 	names := make([]string, len(all))
 	for i, s := range all {
+		if i > 0 && s.cost-all[i-1].cost < 1e-9*s.cost {
+			return nil
+		}
 		names[i] = s.name
 	}
 	return names
@@ -73,6 +77,9 @@ func TestTableAgainstReference(t *testing.T) {
 				{r, reference(nodes, b, func(string) bool { return true })},
 				{over, reference(nodes, b, func(name string) bool { return !dead[name] })},
 			} {
+				if c.want == nil {
+					continue
+				}
 				got := make([]string, 0, len(nodes))
 				for _, i := range c.r.appendN(nil, b, len(nodes)) {
 					got = append(got, c.r.Name(i))
