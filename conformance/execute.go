@@ -94,7 +94,7 @@ func (s *suite) result(ctx context.Context, c Case) Result {
 		}
 	}
 	if r.Status.Bad() {
-		r.Rerun = strings.NewReplacer("{case}", c.ID, "{seed}", fmt.Sprint(s.Seed)).Replace(s.Rerun)
+		r.Rerun = s.again(c.ID)
 	}
 	s.results = append(s.results, r)
 	s.OnResult(r)

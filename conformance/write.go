@@ -20,7 +20,7 @@ func (s *suite) report() Report {
 		Platform:       Platform{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), Race: raceOn},
 		Time:           s.started.UTC().Truncate(time.Second),
 		Seed:           s.Seed,
-		Reproduce:      strings.NewReplacer("{case}", "", "{seed}", fmt.Sprint(s.Seed)).Replace(s.Rerun),
+		Reproduce:      s.again(""),
 		Profiles:       rollup(s.Profiles, s.results),
 		Cases:          s.results,
 	}
@@ -29,6 +29,17 @@ func (s *suite) report() Report {
 		r.Implementation.Client = &m
 	}
 	return r
+}
+
+// again is the command that runs a case, or all of them, again.
+func (s *suite) again(id string) string {
+	command := s.Rerun
+	if id == "" { // without what chooses a case
+		for _, words := range []string{" --case {case}", "$/^{case}"} {
+			command = strings.ReplaceAll(command, words, "")
+		}
+	}
+	return strings.NewReplacer("{case}", id, "{seed}", fmt.Sprint(s.Seed)).Replace(command)
 }
 
 // moduleOf finds a module's version in the build information.
@@ -148,7 +159,7 @@ func (r *Report) Markdown() string {
 	fmt.Fprintf(&b, "- again: `%s`\n\n", r.Reproduce)
 	b.WriteString("| profile | verdict | core | extended |\n|---|---|---|---|\n")
 	for _, p := range r.Profiles {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", p.Profile, p.Verdict, counts(p.Core), counts(p.Extended))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", p.Profile, p.Verdict, Counts(p.Core), Counts(p.Extended))
 	}
 	b.WriteString("\n| case | | level | tier | status |\n|---|---|---|---|---|\n")
 	for _, c := range r.Cases {
@@ -164,8 +175,8 @@ func (r *Report) Markdown() string {
 	return b.String()
 }
 
-// counts is a line such as "30 pass, 1 fail".
-func counts(of map[Status]int) string {
+// Counts is a line such as "30 pass, 1 fail".
+func Counts(of map[Status]int) string {
 	var parts []string
 	for _, s := range Statuses {
 		if n := of[s]; n > 0 {

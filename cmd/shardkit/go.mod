@@ -5,9 +5,12 @@ go 1.26.0
 require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/rueidis v1.0.79
 	github.com/shardkit/shardkit/backends/goredis v0.0.0
+	github.com/shardkit/shardkit/backends/rueidis v0.0.0
 	github.com/shardkit/shardkit/bench v0.0.0
 	github.com/shardkit/shardkit/bench/scenarios v0.0.0
+	github.com/shardkit/shardkit/conformance v0.0.0
 	github.com/shardkit/shardkit/harness v0.0.0
 	github.com/shardkit/shardkit/replset v0.0.0
 	github.com/shardkit/shardkit/ring v0.0.0
@@ -25,8 +28,10 @@ require (
 
 replace (
 	github.com/shardkit/shardkit/backends/goredis => ../../backends/goredis
+	github.com/shardkit/shardkit/backends/rueidis => ../../backends/rueidis
 	github.com/shardkit/shardkit/bench => ../../bench
 	github.com/shardkit/shardkit/bench/scenarios => ../../bench/scenarios
+	github.com/shardkit/shardkit/conformance => ../../conformance
 	github.com/shardkit/shardkit/harness => ../../harness
 	github.com/shardkit/shardkit/replset => ../../replset
 	github.com/shardkit/shardkit/ring => ../../ring

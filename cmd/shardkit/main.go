@@ -16,12 +16,13 @@ import (
 )
 
 type cli struct {
-	Bench benchCmd `cmd:"" help:"Measure a replicated set beside the ways to do without one."`
-	Demo  demoCmd  `cmd:"" help:"Watch a replicated set at work on a real 3-master Redis Cluster, in under a minute."`
-	Ring  ringCmd  `cmd:"" help:"Tell which part of the keys each node of a ring has, and how many move when nodes come or go."`
-	Slot  slotCmd  `cmd:"" help:"Tell which slot each key is in, and the tag that names that slot."`
-	Set   setCmd   `cmd:"" help:"Write, read, check and repair a replicated set."`
-	Up    upCmd    `cmd:"" help:"Run throwaway servers until Ctrl-C."`
+	Bench   benchCmd   `cmd:"" help:"Measure a replicated set beside the ways to do without one."`
+	Conform conformCmd `cmd:"" help:"Check a client's adapter against the suite, on servers of its own or on your cluster."`
+	Demo    demoCmd    `cmd:"" help:"Watch a replicated set at work on a real 3-master Redis Cluster, in under a minute."`
+	Ring    ringCmd    `cmd:"" help:"Tell which part of the keys each node of a ring has, and how many move when nodes come or go."`
+	Slot    slotCmd    `cmd:"" help:"Tell which slot each key is in, and the tag that names that slot."`
+	Set     setCmd     `cmd:"" help:"Write, read, check and repair a replicated set."`
+	Up      upCmd      `cmd:"" help:"Run throwaway servers until Ctrl-C."`
 }
 
 // Exit codes, as documented in --help.

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+
+	"github.com/shardkit/shardkit/backends/goredis"
+	rueidisbackend "github.com/shardkit/shardkit/backends/rueidis"
+	"github.com/shardkit/shardkit/conformance"
+	"github.com/shardkit/shardkit/harness"
+	"github.com/shardkit/shardkit/replset"
+)
+
+type conformCmd struct {
+	server
+	Client  string   `help:"Client whose adapter is checked: goredis or rueidis." enum:"goredis,rueidis" default:"goredis"`
+	Profile []string `help:"What to check: slots, replset, ring." default:"slots,replset" placeholder:"NAME"`
+	Tier    []string `help:"Which cases to run: contract, property, live, fault; all by default." placeholder:"NAME"`
+	Case    []string `help:"Run these cases alone, by id or name." placeholder:"ID"`
+	Server  string   `help:"Server binary for a cluster of its own; by default $$SHARDKIT_SERVER, redis-server or valkey-server." placeholder:"FILE"`
+	Report  string   `help:"Write the report here as JSON, and beside it as JUnit XML and Markdown." placeholder:"FILE"`
+	Expect  string   `help:"Fail unless every case has the status that it has in this report." placeholder:"FILE"`
+	Seed    uint64   `help:"Repeats what a run drew at random; its report tells the number." placeholder:"N"`
+	Slack   float64  `help:"Multiplies every time-out, for slow machines." placeholder:"1"`
+}
+
+func (conformCmd) Help() string {
+	return `Without --addr it starts a cluster of its own, three masters with a replica each, and breaks it: nodes are frozen and killed, slots move.
+
+With --addr it only uses your cluster, under keys that begin with "shardkit-conformance:" and a random word, and leaves no key, also
+when interrupted: in the end it looks through all keys by SCAN. Cases that break servers are then unavailable.
+
+Examples:
+  shardkit conform --client rueidis --report rueidis.json
+  shardkit conform --addr 127.0.0.1:7000 --profile replset --report report.json
+  shardkit conform --case RS-207 --seed 42`
+}
+
+// Validate reports what is wrong with the command line.
+func (c *conformCmd) Validate() error {
+	if c.Server != "" && len(c.Addr) > 0 {
+		return errors.New("--server is for servers of its own, --addr for yours: give one of them")
+	}
+	if c.Slack < 0 {
+		return errors.New("--slack must be more than 0")
+	}
+	if c.Report != "" {
+		if info, err := os.Stat(filepath.Dir(c.Report)); err != nil || !info.IsDir() {
+			return fmt.Errorf("--report: there is no folder %s", filepath.Dir(c.Report))
+		}
+	}
+	return nil
+}
+
+func (c *conformCmd) Run(ctx context.Context, con console) error {
+	var expected *conformance.Report
+	if c.Expect != "" {
+		r, err := conformance.ReadReport(c.Expect)
+		if err != nil {
+			return fmt.Errorf("--expect: %w", err)
+		}
+		expected = &r
+	}
+	target, err := c.target(ctx)
+	if err != nil {
+		return err
+	}
+	target.OnResult = func(r conformance.Result) { progress(con, r) }
+	report, runErr := conformance.Execute(ctx, target)
+	if len(report.Cases) == 0 {
+		return runErr
+	}
+	fmt.Fprintln(con.out)
+	summary(con, &report)
+	if c.Report != "" {
+		if err := report.Write(c.Report); err != nil {
+			return errors.Join(runErr, err)
+		}
+		fmt.Fprintf(con.out, "report: %s\n", c.Report)
+	}
+	if failed := report.Failed(); runErr == nil && len(failed) > 0 {
+		runErr = fmt.Errorf("%d cases failed; the first is %s: %s", len(failed), failed[0].ID, failed[0].Requirement)
+	}
+	if ctx.Err() != nil {
+		runErr = errors.Join(errors.New("interrupted"), runErr)
+	} else if expected != nil {
+		if different := conformance.Differences(expected, &report); len(different) > 0 {
+			runErr = errors.Join(runErr, fmt.Errorf("other than in %s: %s", c.Expect, strings.Join(different, "; ")))
+		}
+	}
+	return runErr
+}
+
+// target is what the flags say to check.
+func (c *conformCmd) target(ctx context.Context) (conformance.Target, error) {
+	t := conformance.Target{
+		Name: c.Client, Only: c.Case, Seed: c.Seed, Slack: c.Slack,
+		Features: []conformance.Feature{conformance.ReplicaReader},
+		Servers:  harness.Options{Server: c.Server},
+		Ring:     conformance.ShardkitRing(nil),
+		Rerun:    c.again(),
+	}
+	for _, p := range c.Profile {
+		t.Profiles = append(t.Profiles, conformance.Profile(p))
+	}
+	for _, tier := range c.Tier {
+		t.Tiers = append(t.Tiers, conformance.Tier(tier))
+	}
+	var o *redis.ClusterOptions // how to log in to the user's cluster
+	if len(c.Addr) > 0 {
+		// A client of its own finds out what is wrong, in words.
+		client, err := c.connect(ctx)
+		if err != nil {
+			return t, err
+		}
+		client.Close()
+		if o, err = c.options(); err != nil {
+			return t, err
+		}
+		t.Addrs = o.Addrs
+	}
+	switch c.Client {
+	case "goredis":
+		t.Client = "github.com/redis/go-redis/v9"
+		t.Backend = func(_ context.Context, to conformance.Connection) (replset.Backend, func(), error) {
+			options := &redis.ClusterOptions{
+				Addrs: to.Addrs, Username: to.Username, Password: to.Password, TLSConfig: to.TLS,
+				ClusterStateReloadInterval: time.Second,
+			}
+			if o != nil {
+				options.Username, options.Password, options.TLSConfig = o.Username, o.Password, o.TLSConfig
+			}
+			options.ReadTimeout, options.WriteTimeout = to.Patience, to.Patience
+			client := redis.NewClusterClient(options)
+			return goredis.New(client), func() { client.Close() }, nil
+		}
+	case "rueidis":
+		t.Client = "github.com/redis/rueidis"
+		t.Backend = func(_ context.Context, to conformance.Connection) (replset.Backend, func(), error) {
+			options := rueidis.ClientOption{
+				InitAddress: to.Addrs, Username: to.Username, Password: to.Password, TLSConfig: to.TLS,
+				ConnWriteTimeout: to.Patience,
+				ClusterOption:    rueidis.ClusterOption{ShardsRefreshInterval: time.Second},
+			}
+			if o != nil {
+				options.Username, options.Password, options.TLSConfig = o.Username, o.Password, o.TLSConfig
+			}
+			client, err := rueidis.NewClient(options)
+			if err != nil {
+				return nil, nil, err
+			}
+			b, err := rueidisbackend.New(client)
+			if err != nil {
+				client.Close()
+				return nil, nil, err
+			}
+			return b, client.Close, nil
+		}
+	}
+	return t, nil
+}
+
+// again is the command that runs a case, or all, again.
+func (c *conformCmd) again() string {
+	words := []string{"shardkit conform --client", c.Client, "--profile", strings.Join(c.Profile, ","), "--seed {seed}"}
+	if len(c.Addr) > 0 {
+		words = append(words, "--addr", strings.Join(c.Addr, ","))
+	}
+	if c.Server != "" {
+		words = append(words, "--server", c.Server)
+	}
+	return strings.Join(append(words, "--case {case}"), " ")
+}
+
+func progress(con console, r conformance.Result) {
+	status := string(r.Status)
+	if r.Reason != "" {
+		status += " (" + string(r.Reason) + ")"
+	}
+	fmt.Fprintf(con.out, "%s  %-28s %s\n", r.ID, r.Name, status)
+	if r.Status.Bad() {
+		fmt.Fprintf(con.out, "  the requirement: %s\n  seen: %s\n  the servers: %s\n  again: %s\n",
+			r.Requirement, indented(r.Seen), indented(r.State), r.Rerun)
+	}
+}
+
+func indented(text string) string {
+	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
+}
+
+// summary is a line a profile.
+func summary(con console, r *conformance.Report) {
+	where := r.Servers.Provider
+	if r.Servers.Name != "" {
+		where = fmt.Sprintf("%s %s, %d masters, %d replicas", r.Servers.Name, r.Servers.Version, r.Servers.Masters, r.Servers.Replicas)
+	}
+	fmt.Fprintf(con.out, "%s on %s; seed %d\n", r.Implementation.Name, where, r.Seed)
+	for _, p := range r.Profiles {
+		fmt.Fprintf(con.out, "  %-8s %-14s core: %s; extended: %s\n", p.Profile, p.Verdict, conformance.Counts(p.Core), conformance.Counts(p.Extended))
+	}
+}
