@@ -1,0 +1,15 @@
+// Package prop adds property tests to package conformance: random memberships of a ring, random keys, random sequences of writes,
+// damage and repair of a replicated set, each compared with a model that is too simple to be wrong. What fails is shrunk to the
+// smallest case that still does.
+//
+//	conformance.Run(t, conformance.Target{
+//		Name:    "mine",
+//		Backend: connect,
+//		Cases:   prop.Cases(),
+//	})
+//
+// A run is decided by Target.Seed: the same seed tries the same cases in the same order. Each case stops after a number of tries or
+// some seconds, whichever comes first.
+//
+// It is a module of its own for the generator library (github.com/leanovate/gopter), which brings many modules along.
+package prop

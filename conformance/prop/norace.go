@@ -1,0 +1,5 @@
+//go:build !race
+
+package prop
+
+const raceDetector = false
