@@ -1,0 +1,147 @@
+package tiercachetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// message is what onMessage was called with.
+type message struct{ channel, payload string }
+
+// listener is one Subscribe, which it watches for promises that hold of each.
+type listener struct {
+	p     *probe
+	ping  func(context.Context) error
+	stop  context.CancelFunc
+	ended chan error // what Subscribe returned
+
+	inside atomic.Int32 // of onReady and onMessage
+	over   atomic.Bool  // Subscribe has returned
+	broken atomic.Pointer[error]
+
+	mu   sync.Mutex
+	got  []message
+	slow time.Duration // how long onMessage takes
+}
+
+// listen subscribes, and returns when the subscription is ready.
+func (p *probe) listen(channels ...string) (*listener, error) {
+	ctx, stop := context.WithCancel(p.ctx)
+	l := &listener{p: p, stop: stop, ended: make(chan error, 1)}
+	ready := make(chan func(context.Context) error, 1)
+	go func() {
+		defer stop()
+		err := p.Subscribe(ctx, channels, func(ping func(context.Context) error) {
+			defer l.enter("onReady")()
+			select {
+			case ready <- ping:
+			default:
+				l.fail(errors.New("onReady was called twice"))
+			}
+		}, l.onMessage)
+		l.over.Store(true)
+		if err == nil {
+			err = errors.New("Subscribe returned nil")
+			l.fail(err)
+		}
+		l.ended <- err
+	}()
+	select {
+	case l.ping = <-ready:
+		if l.ping == nil {
+			stop()
+			return nil, errors.New("onReady was given no ping")
+		}
+		return l, nil
+	case err := <-l.ended:
+		return nil, fmt.Errorf("Subscribe ended before onReady: %w", err)
+	case <-time.After(callTime):
+		stop()
+		return nil, fmt.Errorf("onReady was not called within %v", callTime)
+	}
+}
+
+func (l *listener) onMessage(channel, payload string) {
+	defer l.enter("onMessage")()
+	l.mu.Lock()
+	slow := l.slow
+	l.mu.Unlock()
+	time.Sleep(slow) // a cache that is busy
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.got = append(l.got, message{channel, payload})
+}
+
+// enter is the beginning of one of the functions, and returns its end.
+func (l *listener) enter(name string) func() {
+	if l.over.Load() {
+		l.fail(fmt.Errorf("%s was called after Subscribe had returned", name))
+	}
+	if l.inside.Add(1) > 1 {
+		l.fail(fmt.Errorf("%s was called while another call was running", name))
+	}
+	return func() { l.inside.Add(-1) }
+}
+
+func (l *listener) fail(err error) { l.broken.CompareAndSwap(nil, &err) }
+
+func (l *listener) messages() []message {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]message{}, l.got...)
+}
+
+// received compares the messages that came with those that must have come.
+func (l *listener) received(want []message) error {
+	got := l.messages()
+	for i, m := range want {
+		if i == len(got) {
+			return fmt.Errorf("%d of %d messages came", len(got), len(want))
+		}
+		if got[i] != m {
+			return fmt.Errorf("message %d: got %q, want %q", i, short([]string{got[i].channel, got[i].payload}), short([]string{m.channel, m.payload}))
+		}
+	}
+	if len(got) > len(want) {
+		return fmt.Errorf("%d messages came where %d were published", len(got), len(want))
+	}
+	return nil
+}
+
+// pinged pings with a deadline.
+func (l *listener) pinged() error {
+	ctx, cancel := context.WithTimeout(l.p.ctx, callTime)
+	defer cancel()
+	return l.ping(ctx)
+}
+
+// end stops the subscription, and returns what was wrong with it.
+func (l *listener) end() error {
+	select {
+	case err := <-l.ended:
+		return fmt.Errorf("Subscribe returned before its context ended: %w", err)
+	default:
+	}
+	l.stop()
+	select {
+	case err := <-l.ended:
+		if !errors.Is(err, context.Canceled) {
+			return fmt.Errorf("Subscribe returned %q when its context was cancelled, want an error that wraps %q", err, context.Canceled)
+		}
+	case <-time.After(promptly):
+		return fmt.Errorf("Subscribe has not returned %v after its context was cancelled", promptly)
+	}
+	if err := l.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (p *probe) publish(channel, payload string) error {
+	_, err := p.do("PUBLISH", channel, payload)
+	return err
+}
