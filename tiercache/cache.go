@@ -27,7 +27,6 @@ type Cache[V any] struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // of listeners
-	loads  sync.WaitGroup
 }
 
 // New returns a cache over the given shards, which it names by the map's keys:
@@ -80,9 +79,8 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 // Ring returns the placement of keys on shards.
 func (c *Cache[V]) Ring() *ring.Ring { return c.ring }
 
-// Close ends the subscriptions and the contexts of loads under way, and waits
-// for them, for loads up to Options.Timeout. The shards stay open. Operations after
-// Close fail with ErrClosed.
+// Close ends the subscriptions, and waits for them, and the contexts of loads
+// under way. The shards stay open. Operations after Close fail with ErrClosed.
 func (c *Cache[V]) Close() error {
 	c.cancel()
 	c.wg.Wait()
@@ -91,7 +89,6 @@ func (c *Cache[V]) Close() error {
 		r.end(endLost)
 		r.listener.mu.Unlock()
 	}
-	patiently(&c.loads, c.opts.Timeout)
 	return nil
 }
 

@@ -41,19 +41,18 @@ func (c *Cache[V]) GetOrLoad(ctx context.Context, key string, load Loader[V], op
 		return zero, err
 	}
 	r := c.owner(key)
-	switch f, err := c.fetch(ctx, r, key); {
+	f, failed := c.fetch(ctx, r, key)
+	switch {
 	case ctx.Err() != nil:
 		return zero, ctx.Err()
-	case err == nil && f.absent:
+	case f.absent:
 		return zero, ErrNotFound
-	case err == nil && f.found:
+	case f.found:
 		return f.value, nil
 	}
-	c.loads.Add(1)
 	result := r.view.Load().flights.DoChan(c.flight(r, key), func() (any, error) {
-		return c.load(ctx, r, key, load, life)
+		return c.load(ctx, r, key, load, life, failed != nil)
 	})
-	defer c.loads.Done()
 	select {
 	case res := <-result:
 		if res.Err != nil {
@@ -98,10 +97,10 @@ func (c *Cache[V]) forget(r *remote, key string) {
 }
 
 // load runs once for all callers of one flight.
-func (c *Cache[V]) load(ctx context.Context, r *remote, key string, load Loader[V], life time.Duration) (*loaded[V], error) {
+func (c *Cache[V]) load(ctx context.Context, r *remote, key string, load Loader[V], life time.Duration, blind bool) (*loaded[V], error) {
 	ctx, cancel := c.detach(ctx)
 	defer cancel()
-	b := c.begin(ctx, r, []string{key})
+	b := c.begin(ctx, r, []string{key}, blind)
 	if f := b.found[0]; f.found {
 		return &loaded[V]{value: f.value, absent: f.absent}, nil
 	}
@@ -168,8 +167,9 @@ type beginning[V any] struct {
 	failed int64
 }
 
-// begin leaves markers for the keys that are missing.
-func (c *Cache[V]) begin(ctx context.Context, r *remote, keys []string) *beginning[V] {
+// begin leaves markers for the keys that are missing, unless the load is to go
+// without: the shard has just failed to answer.
+func (c *Cache[V]) begin(ctx context.Context, r *remote, keys []string, blind bool) *beginning[V] {
 	b := &beginning[V]{
 		keys: keys, found: make([]found[V], len(keys)), tokens: make([]string, len(keys)), stripe: make([]int64, len(keys)),
 		view: r.view.Load(),
@@ -179,8 +179,13 @@ func (c *Cache[V]) begin(ctx context.Context, r *remote, keys []string) *beginni
 		b.stripe[i] = b.view.stripe(key).Load()
 	}
 	synced := r.synced()
-	reply, err := c.lease(ctx, r, keys)
-	if err != nil {
+	var reply *scriptReply
+	if !blind {
+		var err error
+		reply, err = c.lease(ctx, r, keys)
+		blind = err != nil
+	}
+	if blind {
 		b.blind = true
 		c.stats.blindLoads.Add(1)
 		return b

@@ -134,13 +134,11 @@ func each[V any](parts []*part[V], f func(*part[V])) {
 
 // loadMany loads what is missing of all parts in one call, and stores it.
 func (c *Cache[V]) loadMany(ctx context.Context, parts []*part[V], load BatchLoader[V], opts []CallOption, values map[string]V, failed *KeysError) {
-	c.loads.Add(1)
-	defer c.loads.Done()
 	callers := ctx
 	ctx, cancel := c.detach(ctx)
 	defer cancel()
 	defer context.AfterFunc(callers, cancel)() // nobody else waits for this load
-	each(parts, func(p *part[V]) { p.began = c.begin(ctx, p.remote, p.missing) })
+	each(parts, func(p *part[V]) { p.began = c.begin(ctx, p.remote, p.missing, p.err != nil) })
 	var keys []string
 	for _, p := range parts {
 		for i, f := range p.began.found {

@@ -2,9 +2,9 @@ package tiercache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -54,8 +54,8 @@ func newRemote(name string, shard Shard, opts *Options, off mechanisms) *remote 
 	r.view.Store(new(view))
 	r.listener.kick = make(chan struct{}, 1)
 	r.breaker = gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
-		Timeout:      opts.Heartbeat,
-		IsSuccessful: func(err error) bool { return err == nil },
+		Timeout:    opts.Heartbeat,
+		IsExcluded: func(err error) bool { return err == errImpatient },
 	})
 	return r
 }
@@ -98,14 +98,22 @@ func (r *remote) do(ctx context.Context, cmd []string) (any, error) {
 		r.stats.refused.Add(1)
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
+	start := now()
 	reply, err := r.send(ctx, cmd)
-	if err == nil || answered(err) || ctx.Err() != nil {
+	switch {
+	case err == nil || answered(err):
 		done(nil)
-	} else {
+	case ctx.Err() != nil && (ctx.Err() == context.Canceled || now()-start < int64(r.opts.Timeout)/5):
+		done(errImpatient)
+	default:
 		done(err)
 	}
 	return reply, err
 }
+
+// errImpatient tells the breaker that a caller left too early to say anything
+// about the shard.
+var errImpatient = errors.New("the caller left")
 
 // answered reports whether the server itself refused the command, and is up.
 func answered(err error) bool {
@@ -254,16 +262,4 @@ func (r *remote) deadline(ctx context.Context) int64 {
 		left = min(left, time.Until(d))
 	}
 	return r.clock.earliest(now()+int64(left)) / 1000
-}
-
-// patiently waits for goroutines, for d at most.
-func patiently(wg *sync.WaitGroup, d time.Duration) {
-	done := make(chan struct{})
-	go func() { wg.Wait(); close(done) }()
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-done:
-	case <-t.C:
-	}
 }
