@@ -26,6 +26,11 @@ test-servers: bin/gotestsum servers ## run the live tests on Redis 8.0 and Valke
 	  SHARDKIT_SERVER=$(CURDIR)/.servers/bin/$$server tools/dev/run-tests ./backends/goredis/... ./backends/rueidis/... ./integration/... || exit 1; \
 	done
 
+SECONDS ?= 600
+soak: ## try properties with fresh seeds for SECONDS=600, or with the seeds from SEED=... on
+	@SHARDKIT_SOAK=$$(($(SECONDS) / 2))s SHARDKIT_SEED=$(SEED) \
+	  go test -count=1 -v -p 1 -timeout $$(($(SECONDS) + 300))s -run '^TestSoak$$' ./conformance/prop ./integration
+
 peers-ring: ## set the rings of other projects beside ours: evenness, moved keys, speed
 	@go -C tools/peers run ./rings
 
@@ -46,4 +51,4 @@ bin/gotestsum bin/staticcheck: tools/dev/go.mod tools/dev/go.sum
 	@GOWORK=off go -C tools/dev build -o ../../bin/ tool
 	@touch bin/gotestsum bin/staticcheck
 
-.PHONY: help demo test test-speed test-servers peers-ring build check generate servers
+.PHONY: help demo test test-speed test-servers soak peers-ring build check generate servers

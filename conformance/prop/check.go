@@ -14,7 +14,7 @@ import (
 // A trial is one case's tries of one property.
 type trial struct {
 	t     *conformance.T
-	tries int // at most; a fortieth under the race detector
+	tries int // at most
 	size  int // of the largest thing generated
 	until time.Time
 	done  atomic.Int64
@@ -24,10 +24,15 @@ type trial struct {
 const budget = 20 * time.Second
 
 func newTrial(t *conformance.T, tries, size int) *trial {
-	if raceDetector {
-		tries = (tries + 39) / 40
-	}
 	return &trial{t: t, tries: tries, size: size, until: time.Now().Add(t.Scale(budget))}
+}
+
+// fewer is a number of tries, or one of so many of them under the race detector, which slows what computes.
+func fewer(tries, ofSo int) int {
+	if raceDetector {
+		return (tries + ofSo - 1) / ofSo
+	}
+	return tries
 }
 
 // over reports whether nothing more should be tried: a property then holds without a look.

@@ -93,71 +93,50 @@ func lettersOf(list []string) (m members, ok bool) {
 // places are the slots that hold a replica, the home slot first.
 const places = 8
 
-// model is what a replicated set should be: a plain set, and what each replica holds, which differs where it was damaged.
+// model is what a replicated set should be: a plain set. It has no replicas: what these may hold follows from what they held a
+// step ago, since a damaged one is repaired sooner or later, by way of writing.
 type model struct {
 	published bool // else it was never published, or cleared
 	known     bool // it was published or cleared once
 	set       members
-	replicas  [places]members
 	before    *model // what it was a step ago
 }
 
 func (m model) String() string { return "a new set" }
 
-func (m model) publish(s members) model {
-	m.published, m.known, m.set = true, true, s
-	for i := range m.replicas {
-		m.replicas[i] = s
-	}
-	return m
-}
+func (m model) publish(s members) model { return model{published: true, known: true, set: s} }
 
-// apply changes every replica that can be the one before the change, by its number and its size; others are copied anew.
 func (m model) apply(add, remove members) model {
-	if !m.published || add|remove == 0 {
-		return m
-	}
-	before := m.set.size()
-	m.set = m.set&^remove | add
-	for i, r := range m.replicas {
-		if r.size() != before {
-			m.replicas[i] = m.set
-		} else {
-			m.replicas[i] = r&^remove | add
-		}
+	if m.published {
+		m.set = m.set&^remove | add
 	}
 	return m
 }
 
 func (m model) clear() model { return model{known: true} }
 
-// drift is what Verify should find.
-func (m model) drift() map[int]replset.DriftKind {
-	found := map[int]replset.DriftKind{}
-	for i, r := range m.replicas {
-		switch {
-		case r == m.set:
-		case r == 0:
-			found[i] = replset.Missing
-		case m.set&^r != 0:
-			found[i] = replset.Content
-		default:
-			found[i] = replset.Extra
-		}
+// drift is what Verify should find of a replica; "" for nothing.
+func (m model) drift(replica members) replset.DriftKind {
+	switch {
+	case replica == m.set:
+		return ""
+	case replica == 0:
+		return replset.Missing
+	case m.set&^replica != 0:
+		return replset.Content
 	}
-	return found
+	return replset.Extra
 }
 
-// read is what a read beside the replica should find, or why it must fail.
-func (m model) read(place int) (members, error) {
-	r := m.replicas[place]
+// read is why a read beside a replica must fail. What the library tells a damaged one by is its size.
+func (m model) read(replica members) error {
 	switch {
-	case !m.published, r == 0 && m.set != 0:
-		return 0, replset.ErrReplicaMissing
-	case r.size() != m.set.size():
-		return 0, replset.ErrReplicaDrifted
+	case !m.published, replica == 0 && m.set != 0:
+		return replset.ErrReplicaMissing
+	case replica.size() != m.set.size():
+		return replset.ErrReplicaDrifted
 	}
-	return r, nil
+	return nil
 }
 
 // single is the n-th letter of the set that is one member, or 0.

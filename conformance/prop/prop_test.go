@@ -2,9 +2,12 @@ package prop
 
 import (
 	"context"
+	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -18,6 +21,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // target is shardkit's own, without servers. The table is a small one, for two are built a try.
 func target(seed uint64) conformance.Target {
+	race := ""
+	if raceDetector { // which tries less
+		race = "-race "
+	}
 	return conformance.Target{
 		Name:       "shardkit",
 		Serverless: true,
@@ -28,7 +35,7 @@ func target(seed uint64) conformance.Target {
 		Features: []conformance.Feature{Weights},
 		Cases:    Cases(),
 		Seed:     seed,
-		Rerun:    "SHARDKIT_SEED={seed} go test -run '^TestProperties$' ./conformance/prop",
+		Rerun:    "SHARDKIT_SEED={seed} go test " + race + "-run '^TestProperties$' ./conformance/prop",
 	}
 }
 
@@ -59,7 +66,6 @@ func execute(t *testing.T, target conformance.Target, only ...string) []conforma
 
 func pass(t *testing.T, target conformance.Target) {
 	t.Helper()
-	target.Log = t.Logf
 	for _, r := range execute(t, target) {
 		t.Logf("%s %s: %s in %.1f s", r.ID, r.Name, r.Status, r.Took)
 		if r.Status != conformance.StatusPass {
@@ -83,10 +89,33 @@ func fixedSeed(t *testing.T) uint64 {
 
 func TestProperties(t *testing.T) { pass(t, target(fixedSeed(t))) }
 
+// TestSoak tries fresh seeds for $SHARDKIT_SOAK, beginning with $SHARDKIT_SEED if that is set: see make soak.
+func TestSoak(t *testing.T) {
+	text := os.Getenv("SHARDKIT_SOAK")
+	if text == "" {
+		t.Skip("takes as long as SHARDKIT_SOAK says, such as 10m")
+	}
+	soak, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("SHARDKIT_SOAK: %v", err)
+	}
+	seed := rand.Uint64N(1 << 52)
+	if os.Getenv("SHARDKIT_SEED") != "" {
+		seed = fixedSeed(t)
+	}
+	runs := 0
+	for start := time.Now(); !t.Failed() && (runs == 0 || time.Since(start) < soak); runs++ {
+		target := target(seed + uint64(runs))
+		target.Rerun = "make soak SECONDS=1 SEED={seed}"
+		pass(t, target)
+	}
+	t.Logf("%d runs, seeds from %d on", runs, seed)
+}
+
 func TestPropertiesOfTheClassicRing(t *testing.T) {
 	target := target(fixedSeed(t))
 	target.Ring = conformance.ShardkitRing(&ring.Options{Placement: ring.Classic{}})
 	target.Profiles = []conformance.Profile{conformance.Ring}
-	target.Rerun = "SHARDKIT_SEED={seed} go test -run '^TestPropertiesOfTheClassicRing$' ./conformance/prop"
+	target.Rerun = strings.ReplaceAll(target.Rerun, "TestProperties$", "TestPropertiesOfTheClassicRing$")
 	pass(t, target)
 }

@@ -22,7 +22,7 @@ var slotCases = []conformance.Case{
 		ID: "PR-002", Name: "beside-its-key", Profile: conformance.Slots, Level: conformance.Core, Tier: conformance.Property,
 		Requirement: "whatever braces a key has, the replica of a set that may be named so lies in the key's slot, and a set's name may have no brace",
 		Run: func(t *conformance.T) {
-			besideItsKey(t, 20_000, func(keys ...string) []uint16 {
+			besideItsKey(t, fewer(20_000, 40), func(keys ...string) []uint16 {
 				slots := make([]uint16, len(keys))
 				for i, key := range keys {
 					slots[i] = crc(tag(key)) % slotmap.Slots
@@ -35,7 +35,7 @@ var slotCases = []conformance.Case{
 		ID: "PR-003", Name: "beside-its-key-on-the-server", Profile: conformance.Slots, Level: conformance.Core, Tier: conformance.Live,
 		Requirement: "the same by what CLUSTER KEYSLOT answers",
 		Run: func(t *conformance.T) {
-			besideItsKey(t, 4000, func(keys ...string) []uint16 {
+			besideItsKey(t, fewer(4000, 16), func(keys ...string) []uint16 {
 				cmds := make([][]string, len(keys))
 				for i, key := range keys {
 					cmds[i] = []string{"CLUSTER", "KEYSLOT", key}
@@ -55,7 +55,7 @@ var slotCases = []conformance.Case{
 }
 
 func noSmallerTag(t *conformance.T) {
-	tr := newTrial(t, 200_000, 1)
+	tr := newTrial(t, fewer(200_000, 40), 1)
 	tr.check(prop.ForAll(func(n int) string {
 		if tr.over() {
 			return ""
