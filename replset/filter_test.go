@@ -74,6 +74,36 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// A struct with a func in it cannot be compared, and is a backend all the same.
+func TestFilterOverABackendThatCannotBeCompared(t *testing.T) {
+	type hooked struct {
+		Backend
+		hook func()
+	}
+	b := hooked{memory.New(), func() {}}
+	const key = "subs:{1}"
+	var sets []*Set
+	for _, name := range []string{"active", "eu"} {
+		s, err := New(b, name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		place(t, s, []string{"a", "b"}, key)
+		sets = append(sets, s)
+	}
+	do(t, b, "SADD", key, "b", "x")
+	if got, err := Filter(t.Context(), key, sets, nil); err != nil || fmt.Sprint(got) != "[b]" {
+		t.Errorf("got %v, %v, want [b]", got, err)
+	}
+	other, err := New(memory.New(), "active", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Filter(t.Context(), key, append(sets, other), nil); err == nil {
+		t.Errorf("over two backends: got %v and no error", got)
+	}
+}
+
 func TestContainsMany(t *testing.T) {
 	b := newHooks()
 	s := newFew(t, b, Options{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 
 	"github.com/shardkit/shardkit/slotmap"
@@ -19,7 +20,7 @@ func Filter(ctx context.Context, key string, in, notIn []*Set) ([]string, error)
 		return nil, fmt.Errorf("replset: %s: no set was given", op)
 	}
 	for _, s := range sets {
-		if s == nil || s.backend != sets[0].backend {
+		if s == nil || !sameBackend(s.backend, sets[0].backend) {
 			return nil, fmt.Errorf("replset: %s: every set must be given, and use the same backend", op)
 		}
 	}
@@ -108,4 +109,13 @@ func (s *Set) ContainsMany(ctx context.Context, members []string) ([]bool, error
 		return nil, errs[0]
 	}
 	return in, nil
+}
+
+// sameBackend is a == b without the panic where an author's type cannot be
+// compared: nothing tells two of those apart.
+func sameBackend(a, b Backend) bool {
+	if reflect.TypeOf(a) != reflect.TypeOf(b) || !reflect.ValueOf(a).Comparable() {
+		return reflect.TypeOf(a) == reflect.TypeOf(b)
+	}
+	return a == b
 }
