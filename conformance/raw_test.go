@@ -19,6 +19,7 @@ type raw struct {
 
 	mu    sync.Mutex
 	table [slotmap.Slots]*harness.Node // a stale copy is what MOVED corrects
+	shut  bool
 }
 
 // flaws are what may be wrong with a raw backend.
@@ -80,7 +81,18 @@ func (r *raw) send(ctx context.Context, n *harness.Node, cmds ...[]string) []any
 	if r.bad.waitsRegardless {
 		ctx = context.WithoutCancel(ctx)
 	}
+	r.mu.Lock()
+	shut := r.shut
+	r.mu.Unlock()
+	if shut {
+		return repeat(errors.New("raw: client is closed"), len(cmds))
+	}
 	if err := ctx.Err(); err != nil {
+		if r.bad.closedByError {
+			r.mu.Lock()
+			r.shut = true
+			r.mu.Unlock()
+		}
 		return repeat(fmt.Errorf("raw: nothing was sent: %w", err), len(cmds))
 	}
 	fresh := make([][]string, len(cmds))

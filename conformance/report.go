@@ -75,7 +75,8 @@ type Report struct {
 	Cases          []Result       `json:"cases"` // in the order in which they ran
 }
 
-// A Module is a Go module with its version, as the binary's build information has it; "(devel)" within a workspace.
+// A Module is a Go module with its version, as the binary's build information or, in a test, the go command has it; "(devel)" where
+// that is not known.
 type Module struct {
 	Path    string `json:"path"`
 	Version string `json:"version"`

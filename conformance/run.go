@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -49,9 +50,22 @@ func Run(t *testing.T, target Target) {
 	}
 	if file := os.Getenv("SHARDKIT_REPORT"); file != "" {
 		report := s.report()
+		askVersion(t, &report.Suite)
+		askVersion(t, report.Implementation.Client)
 		if err := report.Write(file); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// askVersion asks the go command for a module's version, which a test binary does not know.
+func askVersion(t *testing.T, m *Module) {
+	if m == nil {
+		return
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}}", m.Path).Output()
+	if version := strings.TrimSpace(string(out)); err == nil && version != "" {
+		m.Version = version
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -146,6 +147,11 @@ func (t Target) withDefaults() (Target, error) {
 	if t.Tiers == nil {
 		t.Tiers = Tiers
 	}
+	for _, tier := range t.Tiers {
+		if !slices.Contains(Tiers, tier) {
+			return t, fmt.Errorf("conformance: there is no tier %q: want some of %q", tier, Tiers)
+		}
+	}
 	var err error
 	if text := os.Getenv("SHARDKIT_SEED"); t.Seed == 0 && text != "" {
 		if t.Seed, err = strconv.ParseUint(text, 10, 64); err != nil {
@@ -159,6 +165,9 @@ func (t Target) withDefaults() (Target, error) {
 	}
 	if t.Seed == 0 {
 		t.Seed = freshSeed()
+	}
+	if t.Seed >= 1<<53 {
+		return t, fmt.Errorf("conformance: the seed is %d, want less than 2^53, which every reader of JSON holds", t.Seed)
 	}
 	if t.Slack == 0 {
 		t.Slack = 1
