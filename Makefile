@@ -26,6 +26,24 @@ test-servers: bin/gotestsum servers ## run the live tests on Redis 8.0 and Valke
 	  SHARDKIT_SERVER=$(CURDIR)/.servers/bin/$$server tools/dev/run-tests ./backends/goredis/... ./backends/rueidis/... ./integration/... || exit 1; \
 	done
 
+REPORTS ?= bin/conformance
+conformance: ## check both adapters by the suite, and against their reports; REPORTS=conformance/reports replaces those
+	@tools/servers/install-redis
+	@mkdir -p $(REPORTS) && go build -o bin/shardkit ./cmd/shardkit
+	@for client in goredis rueidis; do \
+	  bin/shardkit conform --client $$client --report $(REPORTS)/$$client.json \
+	    $(if $(filter conformance/reports,$(REPORTS)),,--expect conformance/reports/$$client.json) || exit 1; \
+	done
+
+defects: ## print each deliberately broken implementation, and the case of the suite that catches it
+	@set -o pipefail; SHARDKIT_LONG=1 go test -count=1 -v -run '^TestDefects$$' ./conformance | sed -n '/^DEFECT/,$$p'
+
+test-long: bin/gotestsum servers ## check the adapters on Redis 7.0, Redis 8.0 and Valkey 8.1, and run what takes too long for make test
+	@for server in "" $(CURDIR)/.servers/bin/redis-server-8.0 $(CURDIR)/.servers/bin/valkey-server-8.1; do \
+	  SHARDKIT_SERVER=$$server $(MAKE) --no-print-directory conformance || exit 1; \
+	done
+	@SHARDKIT_LONG=1 tools/dev/run-tests ./conformance ./integration/... ./tiercache/...
+
 SECONDS ?= 600
 soak: ## try properties with fresh seeds for SECONDS=600, or with the seeds from SEED=... on
 	@SHARDKIT_SOAK=$$(($(SECONDS) / 2))s SHARDKIT_SEED=$(SEED) \
@@ -51,4 +69,4 @@ bin/gotestsum bin/staticcheck: tools/dev/go.mod tools/dev/go.sum
 	@GOWORK=off go -C tools/dev build -o ../../bin/ tool
 	@touch bin/gotestsum bin/staticcheck
 
-.PHONY: help demo test test-speed test-servers soak peers-ring build check generate servers
+.PHONY: help demo test test-speed test-servers conformance defects test-long soak peers-ring build check generate servers
