@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"crypto/tls"
 	"testing"
 	"time"
 
@@ -14,8 +15,12 @@ import (
 	"github.com/shardkit/shardkit/replset"
 )
 
-// login is a server's user; the zero value is the default user.
-type login struct{ name, password string }
+// login is a server's user, and how to reach it; the zero value is the default
+// user, without TLS.
+type login struct {
+	name, password string
+	tls            *tls.Config
+}
 
 // client is a way to reach a cluster.
 type client struct {
@@ -33,7 +38,7 @@ func (c client) open(t *testing.T, addrs []string, as login) (replset.Backend, e
 var clients = []client{
 	{"goredis", func(t *testing.T, addrs []string, as login, timeout time.Duration) (replset.Backend, error) {
 		client := redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: addrs, Username: as.name, Password: as.password,
+			Addrs: addrs, Username: as.name, Password: as.password, TLSConfig: as.tls,
 			ClusterStateReloadInterval: time.Second,
 			ReadTimeout:                timeout,
 		})
@@ -42,7 +47,7 @@ var clients = []client{
 	}},
 	{"rueidis", func(t *testing.T, addrs []string, as login, timeout time.Duration) (replset.Backend, error) {
 		client, err := rueidis.NewClient(rueidis.ClientOption{
-			InitAddress: addrs, Username: as.name, Password: as.password,
+			InitAddress: addrs, Username: as.name, Password: as.password, TLSConfig: as.tls,
 			ConnWriteTimeout: timeout,
 			ClusterOption:    rueidis.ClusterOption{ShardsRefreshInterval: time.Second},
 		})

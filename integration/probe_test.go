@@ -39,7 +39,7 @@ func TestRestoreRefusedByACL(t *testing.T) {
 	defer tell(t, c.Nodes(), "ACL", "DELUSER", "norestore")
 	for _, client := range clients {
 		t.Run(client.name, func(t *testing.T) {
-			b := openAs(t, client.name, c, login{"norestore", "secret"})
+			b := openAs(t, client.name, c, login{name: "norestore", password: "secret"})
 			slots := some(512)
 			s := newSet(t, b, replset.Options{Slots: slots})
 			publish(t, s, "1", "2", "3")
