@@ -197,7 +197,7 @@ type pace struct {
 }
 
 const (
-	stepTarget = 500 * time.Microsecond // by the quickest step; the mean is nearer to 1 ms
+	stepTarget = 700 * time.Microsecond // less leaves the servers waiting for the next step
 	stepFirst  = 16
 	stepMost   = 512
 	costLeast  = time.Microsecond // nothing is done to a replica in less
