@@ -483,14 +483,14 @@ func TestPace(t *testing.T) {
 		cost time.Duration // of a replica
 		want int           // slots of the next step
 	}{
-		{20 * time.Microsecond, 25},
-		{20 * time.Microsecond, 25},
-		{5 * time.Microsecond, 50}, // at most doubled
-		{5 * time.Microsecond, 100},
-		{500 * time.Microsecond, 80}, // late: a quarter more
-		{5 * time.Microsecond, 100},
-		{time.Nanosecond, 200},
-		{time.Nanosecond, 400},
+		{20 * time.Microsecond, 32}, // at most doubled
+		{20 * time.Microsecond, 35},
+		{5 * time.Microsecond, 70},
+		{5 * time.Microsecond, 140},
+		{500 * time.Microsecond, 112}, // late: a quarter more
+		{5 * time.Microsecond, 140},
+		{time.Nanosecond, 280},
+		{time.Nanosecond, 512}, // the most
 	} {
 		p.took(p.network + step.cost*time.Duration(p.slots))
 		if p.slots != step.want {
