@@ -9,6 +9,7 @@ require (
 	github.com/shardkit/shardkit/bench v0.0.0
 	github.com/shardkit/shardkit/harness v0.0.0
 	github.com/shardkit/shardkit/replset v0.0.0
+	github.com/shardkit/shardkit/ring v0.0.0
 	github.com/shardkit/shardkit/slotmap v0.0.0
 	go.uber.org/goleak v1.3.0
 )
@@ -24,5 +25,6 @@ replace (
 	github.com/shardkit/shardkit/bench => ..
 	github.com/shardkit/shardkit/harness => ../../harness
 	github.com/shardkit/shardkit/replset => ../../replset
+	github.com/shardkit/shardkit/ring => ../../ring
 	github.com/shardkit/shardkit/slotmap => ../../slotmap
 )

@@ -52,7 +52,7 @@ func (o *Options) Check(parts []Part) error {
 		if !p.load && (o.Rate != 0 || o.Workers != 0) {
 			return fmt.Errorf("bench: %s measures one writer at a time: leave out the rate and the workers", p.Name)
 		}
-		if !p.cluster && (o.Duration != 0 || o.Rounds != 0) {
+		if p.metric == "" && (o.Duration != 0 || o.Rounds != 0) {
 			return fmt.Errorf("bench: %s is computed: leave out the duration and the rounds", p.Name)
 		}
 	}

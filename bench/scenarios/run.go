@@ -95,7 +95,10 @@ type stage struct {
 
 // bench runs the part's variants with what all parts have in common.
 func (s *stage) bench(ctx context.Context, o bench.Options, variants ...bench.Variant) (*bench.Result, error) {
-	o.Seed, o.Progress, o.Counters = s.opts.Seed, s.progress, s.info
+	o.Seed, o.Progress = s.opts.Seed, s.progress
+	if s.info != nil {
+		o.Counters = s.info
+	}
 	if s.opts.Rounds != 0 {
 		o.Rounds = s.opts.Rounds
 	}

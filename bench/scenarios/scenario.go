@@ -16,7 +16,7 @@ type Scenario struct {
 	Doc   string // one line
 	Parts []Part
 
-	// Cluster means that it needs one; else it is computed.
+	// Cluster means that it needs one; else it is computed, or measures this process alone.
 	Cluster bool
 
 	// Load means that Options.Rate and Workers apply. Other scenarios are about one writer at a time.
@@ -32,7 +32,7 @@ type Part struct {
 	Long bool
 
 	cluster, load bool
-	metric        string                                               // of package bench: what variants are compared by
+	metric        string                                               // of package bench: what variants are compared by; none if it is computed
 	takes         time.Duration                                        // about, in a short run
 	run           func(context.Context, *stage) (*bench.Result, error) // the result is nil only with an error
 }
@@ -45,6 +45,7 @@ func All() []Scenario {
 		{Name: "intersect", Doc: "ask which members two sets share: Intersect, a bare SINTER, fetching both sets", Parts: intersectParts(), Cluster: true, Load: true},
 		{Name: "count", Doc: "ask how many they share: Count, a bare SINTERCARD, fetching both sets", Parts: countParts(), Cluster: true, Load: true},
 		{Name: "reader-p99", Doc: "what a reader feels while a set is published in a loop, each way", Parts: readerParts(), Cluster: true},
+		{Name: "ring", Doc: "find the node of a key in package ring, without servers", Parts: ringParts()},
 		{Name: "coverage", Doc: "one key, one per node, one per slot: what can be asked, what reshards break (computed)", Parts: coverageParts()},
 	}
 	for _, s := range all {

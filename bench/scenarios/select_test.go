@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shardkit/shardkit/bench"
 )
 
 func names(parts []Part) []string {
@@ -100,6 +102,28 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 		}
 		if _, runErr := Run(t.Context(), tc.parts, nil, &tc.o); runErr == nil || runErr.Error() != err.Error() {
 			t.Errorf("%v with %+v: Run says %v, Check %v", names(tc.parts), tc.o, runErr, err)
+		}
+	}
+}
+
+// Lookups need no servers, and none allocates.
+func TestRing(t *testing.T) {
+	parts, err := Select(false, "ring")
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := Run(t.Context(), parts, nil, &Options{Duration: 100 * time.Millisecond, Rounds: 5, Seed: 1})
+	if err != nil || len(results) != 2 || len(results[0].Variants) != 5 || len(results[1].Variants) != 6 { // each with the baseline's twin
+		t.Fatalf("got %+v, %v, want two parts", results, err)
+	}
+	for _, r := range results {
+		for _, v := range r.Variants {
+			if v.Errors != 0 || v.Response.Count == 0 {
+				t.Errorf("%s, %s: %d operations, %d errors", r.Scenario, v.Name, v.Response.Count, v.Errors)
+			}
+			if got := v.Counters[bench.AllocsPerOp]; got > lookups/10 { // the race detector's own are fewer
+				t.Errorf("%s, %s: %v allocations in %d lookups", r.Scenario, v.Name, got, lookups)
+			}
 		}
 	}
 }
