@@ -1,0 +1,147 @@
+// Package tier holds tests of tiercache on real servers, over every client.
+package tier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+	"go.uber.org/goleak"
+
+	"github.com/shardkit/shardkit/backends/goredis"
+	rueidisbackend "github.com/shardkit/shardkit/backends/rueidis"
+	"github.com/shardkit/shardkit/harness"
+	"github.com/shardkit/shardkit/harness/harnesstest"
+	"github.com/shardkit/shardkit/tiercache"
+)
+
+func TestMain(m *testing.M) {
+	if addr := os.Getenv(childAddr); addr != "" {
+		child(addr)
+		return
+	}
+	code := harnesstest.Main(m)
+	leaks := goleak.Find()
+	for deadline := time.Now().Add(10 * time.Second); leaks != nil && time.Now().Before(deadline); {
+		leaks = goleak.Find()
+	}
+	if leaks != nil {
+		fmt.Fprintln(os.Stderr, leaks)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// client is a way to reach a server.
+type client struct {
+	name string
+	dial func(addr string) (tiercache.Shard, func(), error)
+}
+
+var clients = []client{
+	{"goredis", func(addr string) (tiercache.Shard, func(), error) {
+		client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: 64})
+		return goredis.NewShard(client), func() { client.Close() }, nil
+	}},
+	{"rueidis", func(addr string) (tiercache.Shard, func(), error) {
+		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true})
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err := rueidisbackend.NewShard(client)
+		return s, client.Close, err
+	}},
+}
+
+// eachClient runs a test over each client.
+func eachClient(t *testing.T, test func(t *testing.T, c client)) {
+	for _, c := range clients {
+		t.Run(c.name, func(t *testing.T) { test(t, c) })
+	}
+}
+
+func (c client) shard(t testing.TB, addr string) tiercache.Shard {
+	t.Helper()
+	s, done, err := c.dial(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(done)
+	return s
+}
+
+// servers are of this test's own, which it may break.
+func servers(t testing.TB, n int, o harness.Options) []*harness.Node {
+	t.Helper()
+	o.Shards, o.Private = n, true
+	return harnesstest.Shards(t, o).Nodes()
+}
+
+// open returns a cache over the servers, with clients of its own.
+func open[V any](t testing.TB, c client, nodes []*harness.Node, opts *tiercache.Options) *tiercache.Cache[V] {
+	t.Helper()
+	shards := map[string]tiercache.Shard{}
+	for _, n := range nodes {
+		shards[n.Name()] = c.shard(t, n.Addr())
+	}
+	cache, err := tiercache.New[V](shards, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cache.Close() })
+	return cache
+}
+
+// synced waits until L1 takes values of every shard.
+func synced[V any](t testing.TB, caches ...*tiercache.Cache[V]) {
+	t.Helper()
+	within(t, 10*time.Second, "the caches listen to every shard", func() bool {
+		for _, c := range caches {
+			for _, s := range c.Stats().Shards {
+				if !s.Synced {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+func within(t testing.TB, d time.Duration, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(d); !is(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("not after %v: %s", d, what)
+		}
+	}
+}
+
+func mustSet[V any](t testing.TB, c *tiercache.Cache[V], key string, value V, opts ...tiercache.CallOption) {
+	t.Helper()
+	if err := c.Set(context.Background(), key, value, opts...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantGet[V comparable](t testing.TB, c *tiercache.Cache[V], key string, want V) {
+	t.Helper()
+	if got, err := c.Get(context.Background(), key); err != nil || got != want {
+		t.Fatalf("Get(%q): got %v, %v, want %v", key, got, err, want)
+	}
+}
+
+func wantNone[V any](t testing.TB, c *tiercache.Cache[V], key string) {
+	t.Helper()
+	if got, err := c.Get(context.Background(), key); !errors.Is(err, tiercache.ErrNotFound) {
+		t.Fatalf("Get(%q): got %v, %v, want ErrNotFound", key, got, err)
+	}
+}
+
+func long() bool { return os.Getenv("SHARDKIT_LONG") == "1" }
