@@ -131,7 +131,11 @@ func (s *Shard) send(ctx context.Context, cmds ...rueidis.Completed) []any {
 func (s *Shard) exchange(ctx context.Context, cmds []rueidis.Completed) (results []rueidis.RedisResult, err error) {
 	lost := s.lost.Load()
 	if s.inFlight.Add(1) <= directAtOnce && s.answered.Load() == lost {
-		results = s.client.DoMulti(ctx, cmds...)
+		if len(cmds) == 1 {
+			results = []rueidis.RedisResult{s.client.Do(ctx, cmds[0])}
+		} else {
+			results = s.client.DoMulti(ctx, cmds...)
+		}
 	} else {
 		results, err = s.aside(ctx, cmds)
 	}
