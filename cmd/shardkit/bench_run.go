@@ -111,7 +111,7 @@ func (c *benchRunCmd) options() *scenarios.Options {
 
 func (c *benchRunCmd) Run(ctx context.Context, con console) (err error) {
 	var target *scenarios.Target
-	where := "computed, without servers"
+	where := "without servers"
 	if scenarios.NeedCluster(c.parts) {
 		client, about, end, err := c.cluster(ctx, con)
 		if err != nil {
