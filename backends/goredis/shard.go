@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,6 +15,7 @@ import (
 // tiercache.Shard, whose documentation holds for them.
 type Shard struct {
 	client *redis.Client
+	multi  atomic.Bool // MULTI is accepted
 }
 
 // NewShard returns a shard over the caller's client, which stays the caller's to
@@ -60,12 +62,19 @@ func (s *Shard) Pipeline(ctx context.Context, cmds [][]string) []any {
 
 // Tx runs the commands as one MULTI/EXEC.
 func (s *Shard) Tx(ctx context.Context, cmds [][]string) ([]any, error) {
-	all := make([]command, 0, len(cmds)+2)
-	all = append(append(append(all, command{"MULTI"}), wordsOf(cmds)...), command{"EXEC"})
+	all := transaction(cmds)
 	for _, cmd := range all {
 		if len(cmd) == 0 {
 			return nil, errNoCommand
 		}
+	}
+	if !s.multi.Load() {
+		// Where MULTI is refused (an ACL), the commands after it would run one
+		// by one. So the first transaction is empty.
+		if _, err := executed(s.send(ctx, transaction(nil)), 0); err != nil {
+			return nil, err
+		}
+		s.multi.Store(true)
 	}
 	return executed(s.send(ctx, all), len(cmds))
 }

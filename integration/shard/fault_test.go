@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -52,6 +53,19 @@ func TestFrozenServer(t *testing.T) {
 			}
 			return nil
 		}
+		var wg sync.WaitGroup
+		for i := range 200 { // the first to notice, whose deadlines differ
+			wg.Go(func() {
+				limit := time.Duration(50+i) * time.Millisecond
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				start := time.Now()
+				if v, err := s.Do(ctx, cmds[0]); err == nil || time.Since(start) > limit+late {
+					t.Errorf("with %v to go: %v, %v after %v", limit, v, err, time.Since(start))
+				}
+			})
+		}
+		wg.Wait()
 		for way := range 3 {
 			if err := call(way); err != nil {
 				t.Errorf("%s: %v", []string{"Do", "Pipeline", "Tx"}[way], err)
@@ -59,7 +73,6 @@ func TestFrozenServer(t *testing.T) {
 		}
 		const atOnce = 3000
 		failed := make(chan error, atOnce)
-		var wg sync.WaitGroup
 		for i := range atOnce {
 			wg.Go(func() {
 				if err := call(i); err != nil {
@@ -155,6 +168,23 @@ func TestNothingIsSentTwice(t *testing.T) {
 // isCount matches the answer to INCR, alone or in EXEC's.
 func isCount(message []byte) bool {
 	return bytes.HasPrefix(message, []byte(":")) || bytes.HasPrefix(message, []byte("*1\r\n:"))
+}
+
+// Where MULTI is refused no command of a Tx runs.
+func TestTxWithoutMulti(t *testing.T) {
+	n := server(t, harness.Options{})
+	if _, err := n.Do(t.Context(), "ACL", "SETUSER", "default", "-multi"); err != nil {
+		t.Fatal(err)
+	}
+	eachClient(t, n.Addr(), func(t *testing.T, s tiercache.Shard) {
+		list, err := s.Tx(soon(t), [][]string{{"SET", t.Name(), "v"}, {"NOSUCHCOMMAND"}})
+		if err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
+			t.Errorf("got %v, %v, want NOPERM", list, err)
+		}
+		if v := must(t, s, "EXISTS", t.Name()); v != int64(0) {
+			t.Error("a command of the refused Tx ran")
+		}
+	})
 }
 
 // The caller's client keeps its own options.
