@@ -188,7 +188,14 @@ func (s *suite) mend(r *Result, hung bool) {
 		s.noneYet = fmt.Errorf("conformance: the servers are not well since %s: %w", r.ID, err)
 		return
 	}
-	_ = s.cluster.Close()
+	s.discard()
+}
+
+// discard gives the suite's own servers up: the next case that needs some gets others.
+func (s *suite) discard() {
+	if s.own {
+		_ = s.cluster.Close()
+	}
 	s.cluster, s.own, s.tried = nil, false, false
 }
 
