@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 modules := $(shell sed -e 's/#.*//' -e '/^ *$$/d' modules.txt | cut -d' ' -f1)
 # tools/dev holds the tools' versions apart from the workspace's; containers need Docker, and have make test-matrix.
-packages := $(patsubst %,./%/...,$(filter-out tools/dev harness/tcredis,$(modules)))
+packages := $(patsubst %,./%/...,$(filter-out tools/dev harness/tcredis integration/containers,$(modules)))
 
 help: ## list the tasks
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -25,6 +25,9 @@ test-servers: bin/gotestsum servers ## run the live tests on Redis 8.0 and Valke
 	  echo "== $$server"; \
 	  SHARDKIT_SERVER=$(CURDIR)/.servers/bin/$$server tools/dev/run-tests ./backends/goredis/... ./backends/rueidis/... ./integration/... || exit 1; \
 	done
+
+test-matrix: bin/gotestsum ## check both adapters, and tcredis, on Redis 7.0, Redis 8.0 and Valkey 8.1 in containers
+	@tools/servers/docker tools/dev/test-matrix
 
 REPORTS ?= bin/conformance
 conformance: ## check both adapters by the suite, and against their reports; REPORTS=conformance/reports replaces those

@@ -13,6 +13,7 @@ import (
 	"github.com/shardkit/shardkit/harness"
 	"github.com/shardkit/shardkit/harness/harnesstest"
 	"github.com/shardkit/shardkit/replset"
+	"github.com/shardkit/shardkit/slotmap"
 )
 
 // documentedUsers reads the users that replset's README shows: name to rules.
@@ -151,6 +152,12 @@ func TestTLSAndDocumentedUsers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// A user without the rights to give back a lease has left it.
+		home, err := c.Owner(ctx, int(s.HomeSlot()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tell(t, []*harness.Node{home}, "DEL", slotmap.KeyForSlot("active", s.HomeSlot())+":lease")
 		for _, w := range works {
 			if err := w.do(ctx, s); err != nil {
 				failed = append(failed, fmt.Sprintf("%s: %v", w.name, err))
