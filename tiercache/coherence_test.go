@@ -235,7 +235,7 @@ func TestLongLoad(t *testing.T) {
 				t.Error(err)
 			}
 		},
-		"restart":  func(_ *testing.T, shard *memory.Shard, _ *tiercache.Cache[int]) { shard.Restart() },
+		"restart": func(_ *testing.T, shard *memory.Shard, _ *tiercache.Cache[int]) { shard.Restart() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			withAndWithout(t, tiercache.Mechanisms{Marker: true}, func(t *testing.T, off tiercache.Mechanisms) bool {

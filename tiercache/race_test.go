@@ -1,0 +1,5 @@
+//go:build race
+
+package tiercache_test
+
+const raceEnabled = true
