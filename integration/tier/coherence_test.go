@@ -79,7 +79,7 @@ var disturbances = []disturbance{
 // writes, b does not give the old value when the bound is over. a's way to the
 // server is not b's.
 func TestNoOldValueAfterTheBound(t *testing.T) {
-	rounds, quick := 2, 100
+	rounds, quick := 1, 15
 	if long() {
 		rounds, quick = 50, 10_000
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) {
 		child(addr)
 		return
 	}
+	logging.Disable() // go-redis prints each connection that is refused
 	code := harnesstest.Main(m)
 	leaks := goleak.Find()
 	for deadline := time.Now().Add(10 * time.Second); leaks != nil && time.Now().Before(deadline); {
