@@ -12,6 +12,8 @@ require (
 	github.com/redis/rueidis v1.0.79
 	github.com/serialx/hashring v0.0.0-20200727003509-22c0c7ab6b1b
 	github.com/shardkit/shardkit/bench v0.0.0
+	github.com/shardkit/shardkit/conformance v0.0.0
+	github.com/shardkit/shardkit/conformance/prop v0.0.0
 	github.com/shardkit/shardkit/harness v0.0.0
 	github.com/shardkit/shardkit/ring v0.0.0
 	github.com/shardkit/shardkit/slotmap v0.0.0
@@ -21,13 +23,18 @@ require (
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/dchest/siphash v1.2.2 // indirect
+	github.com/leanovate/gopter v0.2.11 // indirect
+	github.com/shardkit/shardkit/replset v0.0.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 )
 
 replace (
 	github.com/shardkit/shardkit/bench => ../../bench
+	github.com/shardkit/shardkit/conformance => ../../conformance
+	github.com/shardkit/shardkit/conformance/prop => ../../conformance/prop
 	github.com/shardkit/shardkit/harness => ../../harness
+	github.com/shardkit/shardkit/replset => ../../replset
 	github.com/shardkit/shardkit/ring => ../../ring
 	github.com/shardkit/shardkit/slotmap => ../../slotmap
 )

@@ -11,6 +11,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log"
@@ -46,4 +47,9 @@ func main() {
 			s.ns[0], s.ns[1], s.ns[2], s.allocations)
 	}
 	w.Flush()
+
+	fmt.Println("\nWhat profile ring of package conformance says; a ring that knows owners alone is asked again without them for the second:")
+	if err := writeConformance(context.Background(), os.Stdout, *seed>>11); err != nil {
+		log.Fatal("rings: ", err)
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 
 	"github.com/buraksezer/consistent"
 	"github.com/cespare/xxhash/v2"
@@ -63,6 +64,17 @@ func oursLive(names []string) placed {
 	}}
 }
 
+// clients are go-redis's, one for each address, for a ring with clients of its own takes a millisecond to make.
+var clients sync.Map
+
+func clientOf(o *redis.Options) *redis.Client {
+	c, ok := clients.Load(o.Addr)
+	if !ok {
+		c, _ = clients.LoadOrStore(o.Addr, redis.NewClient(o))
+	}
+	return c.(*redis.Client)
+}
+
 // The clients' addresses are the nodes' names; nothing ever connects to them.
 func goRedis(names []string) placed {
 	addresses := make(map[string]string, len(names))
@@ -71,6 +83,7 @@ func goRedis(names []string) placed {
 	}
 	r := redis.NewRing(&redis.RingOptions{
 		Addrs:       addresses,
+		NewClient:   clientOf,
 		HeartbeatFn: func(context.Context, *redis.Client) bool { return true },
 	})
 	client := func(key string) *redis.Client {

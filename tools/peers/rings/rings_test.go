@@ -3,6 +3,8 @@ package main
 import (
 	"slices"
 	"testing"
+
+	"github.com/shardkit/shardkit/conformance"
 )
 
 // atLeast is how many times as fast as go-redis's Ring package ring is asked to be, used alike: hash tags are looked for, and
@@ -67,6 +69,26 @@ func TestOursMovesNothingNeedlessly(t *testing.T) {
 		for _, bad := range []string{badWhenOneComes(p, 20_000, 3, 1), badWhenOneGoes(p, 20_000, 3, 1)} {
 			if bad != "0" {
 				t.Errorf("%s: %s of the keys moved between nodes that stay", p.name, bad)
+			}
+		}
+	}
+}
+
+// What is asked of the rings can be answered by them: go-redis's keeps every rule, and modulo, which cares for the order of names,
+// breaks the first.
+func TestConformance(t *testing.T) {
+	for _, j := range judged {
+		report, err := conformRing(t.Context(), j.name, j.weights, j.options, 1, conformance.Contract)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range report.Cases {
+			want := conformance.StatusPass
+			if j.name == "modulo, xxhash" && (c.ID == "RG-001" || c.ID == "RG-003") {
+				want = conformance.StatusFail
+			}
+			if c.Tier == conformance.Contract && c.Status != want {
+				t.Errorf("%s: %s %s: %s (%s), want %s\n%s", j.name, c.ID, c.Name, c.Status, c.Reason, want, c.Seen)
 			}
 		}
 	}
