@@ -47,23 +47,11 @@ var errMoveEnded = errors.New("harness: the move has ended: begin another")
 // BeginMove opens the slots for a move and moves nothing yet, so that a test can look at a slot in that state for as long as it
 // wants.
 func (c *Cluster) BeginMove(ctx context.Context, to *Node, slots ...int) (*Move, error) {
-	table, err := c.table(ctx)
+	from, err := c.leaving(ctx, to, slots)
 	if err != nil {
 		return nil, err
 	}
-	m := &Move{c: c, to: to, from: map[*Node][]int{}}
-	for _, s := range slots {
-		if s < 0 || s >= Slots {
-			return nil, fmt.Errorf("harness: slot %d: want 0 to %d", s, Slots-1)
-		}
-		owner := c.byID(table[s])
-		if owner == nil {
-			return nil, fmt.Errorf("harness: slot %d has no owner among the nodes", s)
-		}
-		if owner != to {
-			m.from[owner] = append(m.from[owner], s)
-		}
-	}
+	m := &Move{c: c, to: to, from: from}
 	start := time.Now()
 	for owner, slots := range m.from {
 		err := to.setSlots(ctx, slots, "IMPORTING", owner.id)
@@ -80,10 +68,35 @@ func (c *Cluster) BeginMove(ctx context.Context, to *Node, slots ...int) (*Move,
 	return m, nil
 }
 
-func (m *Move) what() string {
+// leaving returns those of the slots that are not on the node yet, by their owners.
+func (c *Cluster) leaving(ctx context.Context, to *Node, slots []int) (map[*Node][]int, error) {
+	table, err := c.table(ctx)
+	if err != nil {
+		return nil, err
+	}
+	from := map[*Node][]int{}
+	for _, s := range slots {
+		if s < 0 || s >= Slots {
+			return nil, fmt.Errorf("harness: slot %d: want 0 to %d", s, Slots-1)
+		}
+		owner := c.byID(table[s])
+		if owner == nil {
+			return nil, fmt.Errorf("harness: slot %d has no owner among the nodes", s)
+		}
+		if owner != to {
+			from[owner] = append(from[owner], s)
+		}
+	}
+	return from, nil
+}
+
+func (m *Move) what() string { return m.c.describe(m.from) }
+
+// describe says how many slots leave whom.
+func (c *Cluster) describe(leaving map[*Node][]int) string {
 	n, from := 0, []string{}
-	for _, owner := range m.c.nodes {
-		if slots := m.from[owner]; len(slots) > 0 {
+	for _, owner := range c.nodes {
+		if slots := leaving[owner]; len(slots) > 0 {
 			n += len(slots)
 			from = append(from, owner.name)
 		}
@@ -343,11 +356,20 @@ func (c *Cluster) waitOwner(ctx context.Context, to *Node, slots map[*Node][]int
 		if err != nil {
 			return err
 		}
+		var epoch uint64 // of the owner's claim, as it knows it itself
+		for _, v := range views {
+			if v.node == to {
+				epoch = v.myself().epoch
+			}
+		}
 		for _, v := range views {
 			var owned [Slots]bool
 			for _, m := range v.members {
 				if m.id != to.id {
 					continue
+				}
+				if m.epoch < epoch {
+					return v.node.errorf("does not yet know epoch %d of %v", epoch, to)
 				}
 				for _, r := range m.slots {
 					for s := r[0]; s <= r[1]; s++ {

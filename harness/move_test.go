@@ -268,3 +268,28 @@ func TestSlotsMoveInQuickSuccession(t *testing.T) {
 		}
 	}
 }
+
+// The same with replicas, whose claims for their masters come late, and masters that were replicas.
+func TestSlotsMoveInQuickSuccessionAfterFailovers(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, harness.Options{Replicas: 1})
+	nodes := c.Nodes()
+	for _, promoted := range nodes[3:5] {
+		if err := c.Failover(t.Context(), promoted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var slots []int
+	for slot := 100; slot < 5400; slot += 220 {
+		slots = append(slots, slot)
+	}
+	for round := range 30 {
+		for _, to := range []*harness.Node{nodes[4], nodes[3]} {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			if err := c.MoveSlots(ctx, to, slots...); err != nil {
+				t.Fatalf("round %d, to %v: %v", round, to, err)
+			}
+			cancel()
+		}
+	}
+}
