@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
 	github.com/shardkit/shardkit/backends/goredis v0.0.0
 	github.com/shardkit/shardkit/backends/rueidis v0.0.0
 	github.com/shardkit/shardkit/conformance v0.0.0
@@ -23,8 +24,9 @@ require (
 	github.com/shardkit/shardkit/ring v0.0.0 // indirect
 	github.com/sony/gobreaker/v2 v2.4.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
-	golang.org/x/sync v0.20.0 // indirect
+	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
 )
 
 replace (
