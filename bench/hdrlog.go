@@ -24,7 +24,7 @@ type LogInterval struct {
 }
 
 // WriteHDRLog writes the result's response times as an HdrHistogram interval log (format 1.3), one line for each
-// interval, variant and kind, tagged "variant/kind". HdrHistogram's own tools read and plot it.
+// interval, variant and kind, tagged "variant/kind". HdrHistogram's own tools read and plot it. Marks are comments in its head.
 func (r *Result) WriteHDRLog(w io.Writer) error {
 	var log []LogInterval
 	for _, i := range r.Intervals {
@@ -33,6 +33,11 @@ func (r *Result) WriteHDRLog(w io.Writer) error {
 			return err
 		}
 		log = append(log, LogInterval{Tag: i.Variant + "/" + i.Kind, Start: i.Start, End: i.End, Histogram: h})
+	}
+	for _, m := range r.Marks {
+		if _, err := fmt.Fprintf(w, "#[%s]\n", m); err != nil {
+			return fmt.Errorf("bench: cannot write the interval log: %w: free some space or choose another path", err)
+		}
 	}
 	return WriteHDRLog(w, r.Measured, log)
 }

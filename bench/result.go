@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -153,6 +154,9 @@ type Mark struct {
 	Kind   MarkKind `json:"kind"`
 	Reason string   `json:"reason"`
 }
+
+// String words the mark: "PARTIAL: interrupted after 3s".
+func (m Mark) String() string { return strings.ToUpper(string(m.Kind)) + ": " + oneLine(m.Reason) }
 
 // Is reports whether the result has a mark of that kind.
 func (r *Result) Is(kind MarkKind) bool {

@@ -3,8 +3,6 @@ package bench
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,55 +24,31 @@ func (r *Report) WriteTable(w io.Writer) error {
 	return nil
 }
 
-// WriteTable writes the result for a terminal: a line per variant, and per kind where there are several, then ratios,
-// counters per operation, errors and marks.
+// WriteTable writes the result for a terminal: its tables, then errors and marks.
 func (r *Result) WriteTable(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", r.Scenario, r.headline())
-
-	t := table{{"", "ops", "errors", "ops/s", "mean", "p50", "p90", "p99", "p99.9", "max"}}
-	for _, v := range r.Variants {
-		t = append(t, latencyRow(v.Name, v.Response, strconv.FormatInt(v.Errors, 10), significant(v.Rate)))
-		if len(v.Kinds) > 1 {
-			for _, k := range v.Kinds {
-				t = append(t, latencyRow("  "+k.Name, k.Response, "", ""))
-			}
+	fmt.Fprintf(&b, "%s: %s\n", r.Scenario, r.Headline())
+	for i, t := range r.Tables() {
+		if i > 0 {
+			b.WriteString("\n")
 		}
-		if v.Service != nil {
-			t = append(t, latencyRow("  service time", *v.Service, "", ""))
-		}
-	}
-	t.write(&b)
-
-	if len(r.Comparisons) > 0 {
-		fmt.Fprintf(&b, "\nratio to %s, %s %% interval\n", r.Comparisons[0].Baseline, significant(100*r.Settings.Confidence))
-		t = table{{"", "metric", "ratio", "from", "to", "verdict"}}
-		for _, c := range r.Comparisons {
-			if strings.HasSuffix(c.Metric, "_mean") {
-				continue // a few outliers move it; the JSON has it
-			}
-			verdict := string(c.Verdict)
-			if c.Twin {
-				verdict = fmt.Sprintf("noise floor %.1f %%", 100*c.Floor)
-			}
-			t = append(t, []string{c.Variant, c.Metric, fixed(c.Ratio), fixed(c.Low), fixed(c.High), verdict})
+		if t.Title != "" {
+			b.WriteString(t.Title + "\n")
 		}
 		t.write(&b)
 	}
-	r.writeCounters(&b)
-	for _, v := range r.Variants {
-		for _, f := range v.Failures {
-			fmt.Fprintf(&b, "\n%s: %d x %s: %s", v.Name, f.Count, f.Kind, oneLine(strings.Join(f.Texts, " | ")))
-		}
-	}
-	for _, m := range r.Marks {
-		fmt.Fprintf(&b, "\n%s: %s", strings.ToUpper(string(m.Kind)), oneLine(m.Reason))
+	for _, n := range r.Notes() {
+		b.WriteString("\n" + n)
 	}
 	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err
 }
 
-func (r *Result) headline() string {
+// Headline tells in one line how the result was measured.
+func (r *Result) Headline() string {
+	if len(r.latencies().Rows) == 0 {
+		return r.Doc // computed, or never begun
+	}
 	l := r.Settings.Load
 	s := fmt.Sprintf("closed loop, %d at a time", l.Workers)
 	if l.Mode == Open {
@@ -87,59 +61,23 @@ func (r *Result) headline() string {
 	return s
 }
 
-func (r *Result) writeCounters(b *strings.Builder) {
-	names := map[string]bool{}
-	for _, v := range r.Variants {
-		for name := range v.Counters {
-			names[name] = true
-		}
-	}
-	if len(names) == 0 {
-		return
-	}
-	sorted := slices.Sorted(maps.Keys(names))
-	t := table{append([]string{"per operation"}, sorted...)}
-	for _, v := range r.Variants {
-		row := []string{v.Name}
-		for _, name := range sorted {
-			cell := "-"
-			if n, ok := v.Counters[name]; ok {
-				cell = significant(n)
-			}
-			row = append(row, cell)
-		}
-		t = append(t, row)
-	}
-	b.WriteString("\n")
-	t.write(b)
-}
-
-func latencyRow(name string, l Latency, errs, rate string) []string {
-	return []string{
-		name, strconv.FormatInt(l.Count+l.OutOfRange, 10), errs, rate, shortDuration(time.Duration(l.Mean)),
-		shortDuration(l.P50), shortDuration(l.P90), shortDuration(l.P99), shortDuration(l.P999), shortDuration(l.Max),
-	}
-}
-
-// table is rows of cells; the first row is the head.
-type table [][]string
-
-// write aligns the first column and text columns to the left, numbers to the right.
-func (t table) write(b *strings.Builder) {
-	width := make([]int, len(t[0]))
-	for _, row := range t {
+// write aligns numbers to the right and all else to the left.
+func (t Table) write(b *strings.Builder) {
+	width := make([]int, len(t.Head))
+	rows := append([][]string{t.Head}, t.Rows...)
+	for _, row := range rows {
 		for i, cell := range row {
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
-	for _, row := range t {
+	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
 			gap := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
 			if i > 0 {
 				line.WriteString("  ")
 			}
-			if left := i == 0 || t[0][i] == "metric" || t[0][i] == "verdict"; left {
+			if t.IsText(i) {
 				line.WriteString(cell + gap)
 			} else {
 				line.WriteString(gap + cell)
