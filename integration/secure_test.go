@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +64,11 @@ var publisherWork = []work{
 	}},
 	{"probe", func(ctx context.Context, s *replset.Set) error { _, err := s.Probe(ctx); return err }},
 	{"footprint", func(ctx context.Context, s *replset.Set) error {
-		_, err := s.Footprint(ctx, []string{"a"})
+		many := make([]string, 200) // what is kept in a hash table asks for most
+		for i := range many {
+			many[i] = fmt.Sprint("member-", i)
+		}
+		_, err := s.Footprint(ctx, many)
 		return err
 	}},
 	{"intersect into", func(ctx context.Context, s *replset.Set) error {
@@ -245,7 +250,7 @@ func TestTLSAndDocumentedUsers(t *testing.T) {
 					}
 					failed, refused := run(t, less, as.name, some)
 					if user == "scriptless" {
-						refused = nil // the log has its scripts
+						refused = slices.DeleteFunc(refused, func(entry string) bool { return strings.Contains(entry, " object eval") })
 					}
 					if len(failed)+len(refused) > 0 {
 						needed[right] = true
