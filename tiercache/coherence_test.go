@@ -149,6 +149,44 @@ func TestOldSnapshotAtOnce(t *testing.T) {
 	})
 }
 
+// TestYoungSnapshot: a shard that comes back with data of a moment ago is found
+// out when the subscription, which ended with it, is there again.
+func TestYoungSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shard := memory.New(nil)
+		a, b := open[int](t, one(shard), nil), open[int](t, one(shard), &tiercache.Options{LocalBytes: -1})
+		synced(t, a, b)
+		mustSet(t, a, "k", 1)
+		shard.Save()
+		mustSet(t, a, "k", 2)
+		shard.Restart()
+		time.Sleep(100 * time.Millisecond)
+		wantNone(t, b, "k")
+		wantNone(t, a, "k")
+	})
+}
+
+// TestVerifiedEachHeartbeat: a read never has to ask first whether the server is
+// still the same one, while heartbeats go on.
+func TestVerifiedEachHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shard := memory.New(nil)
+		network := &faulty{Shard: shard}
+		a := open[int](t, one(network), &tiercache.Options{LocalBytes: -1})
+		synced(t, a)
+		mustSet(t, a, "k", 1)
+		time.Sleep(500 * time.Millisecond)
+		for range 100 {
+			time.Sleep(time.Second)
+			before := network.commands.Load()
+			wantGet(t, a, "k", 1)
+			if n := network.commands.Load() - before; n != 1 {
+				t.Fatalf("a read took %d commands, want 1", n)
+			}
+		}
+	})
+}
+
 // TestFlushed: after FLUSHALL nothing from before it is given, nor filled in.
 func TestFlushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

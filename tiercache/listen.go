@@ -196,7 +196,7 @@ func (r *remote) beat(ctx context.Context, ping func(context.Context) error) err
 // greet has the shard compare its run id with the state's. It goes past the
 // breaker: it is how a shard that came back is found.
 func (r *remote) greet(ctx context.Context) (*scriptReply, error) {
-	return r.run(ctx, r.send, &script.Hello, nil, []string{""})
+	return r.run(ctx, r.send, &script.Hello, nil, 0)
 }
 
 func wait(ctx context.Context, d time.Duration) {

@@ -206,7 +206,7 @@ func (c *Cache[V]) lease(ctx context.Context, r *remote, keys []string) (*script
 	var token [tokenSize]byte
 	rand.Read(token[:])
 	args := []string{strconv.FormatInt(c.opts.LoadTimeout.Milliseconds(), 10), string(token[:])}
-	reply, err := r.run(ctx, r.do, &script.Lease, c.places(keys), args)
+	reply, err := r.run(ctx, r.do, &script.Lease, c.places(keys), c.opts.window(), args...)
 	if err == nil && len(reply.rest) != len(keys) {
 		return nil, errReply
 	}
@@ -251,7 +251,7 @@ func (c *Cache[V]) finish(ctx context.Context, r *remote, b *beginning[V], items
 		return
 	}
 	v := r.synced()
-	reply, err := r.run(ctx, r.do, &script.Fill, places, args)
+	reply, err := r.run(ctx, r.do, &script.Fill, places, c.opts.window(), args...)
 	if err != nil || len(reply.rest) != len(which) {
 		return // the value was loaded, which is what counts
 	}

@@ -19,7 +19,7 @@ import (
 
 var (
 	modelSeed = flag.Uint64("model.seed", 0, "seed of the interleavings; 0 draws one")
-	modelKeys = flag.Int("model.keys", 0, "keys, of which each is one interleaving; 0 means 5000, or 100000 with SHARDKIT_LONG=1")
+	modelKeys = flag.Int("model.keys", 0, "keys, of which each is one interleaving; 0 means 4000, or 100000 with SHARDKIT_LONG=1")
 )
 
 // A record is a key in the database that the cache stands before. Its writers
@@ -129,12 +129,12 @@ func TestInterleavings(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	if keys == 0 {
-		keys = 5000
+		keys = 4000
 		if os.Getenv("SHARDKIT_LONG") == "1" {
 			keys = 100_000
 		}
 	}
-	const batch = 5000
+	const batch = 4000
 	for done := 0; done < keys; done += batch {
 		n := min(batch, keys-done)
 		ok := t.Run(fmt.Sprint(done), func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -124,14 +125,15 @@ func answered(err error) bool {
 	return word != "LOADING" && word != "MASTERDOWN" && word != "BUSY"
 }
 
-// run runs a script over the state and the keys, by do or send. It returns the reply's
+// run runs a script over the state and the keys, by do or send. The script
+// compares run ids if that was last done the given time ago, or before. It returns the reply's
 // elements, of which the first three are the epoch, the sequence and the
 // shard's clock in us.
-func (r *remote) run(ctx context.Context, do func(context.Context, []string) (any, error), sc *script.Script, keys, args []string) (*scriptReply, error) {
+func (r *remote) run(ctx context.Context, do func(context.Context, []string) (any, error), sc *script.Script, keys []string, age time.Duration, args ...string) (*scriptReply, error) {
 	cmd := make([]string, 0, 5+len(keys)+len(args))
-	cmd = append(cmd, "EVALSHA", sc.SHA, fmt.Sprint(1+len(keys)), r.stateKey)
+	cmd = append(cmd, "EVALSHA", sc.SHA, strconv.Itoa(1+len(keys)), r.stateKey)
 	cmd = append(cmd, keys...)
-	cmd = append(cmd, fmt.Sprint(r.opts.window().Microseconds()))
+	cmd = append(cmd, strconv.FormatInt(age.Microseconds(), 10))
 	cmd = append(cmd, args...)
 	sent := now()
 	reply, err := do(ctx, cmd)
@@ -167,7 +169,7 @@ type scriptReply struct {
 // if it is another. Calls at one time are one.
 func (r *remote) hello(ctx context.Context) (*scriptReply, error) {
 	ch := r.hellos.DoChan("", func() (any, error) {
-		return r.run(context.WithoutCancel(ctx), r.do, &script.Hello, nil, []string{""})
+		return r.run(context.WithoutCancel(ctx), r.do, &script.Hello, nil, 0)
 	})
 	select {
 	case res := <-ch:

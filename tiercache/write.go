@@ -161,7 +161,7 @@ func (c *Cache[V]) writeTo(ctx context.Context, r *remote, keys []string, items 
 	places := c.places(keys)
 	for attempt := 0; ; attempt++ {
 		args[0] = strconv.FormatInt(r.deadline(ctx), 10)
-		reply, err := r.run(ctx, r.do, &script.Write, places, args)
+		reply, err := r.run(ctx, r.do, &script.Write, places, c.opts.window(), args...)
 		if err != nil {
 			return nil, err
 		}

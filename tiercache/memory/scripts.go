@@ -180,10 +180,6 @@ func (c *call) put(key string, life, outage int64, body string) {
 }
 
 func (c *call) hello() any {
-	if epoch := c.arg(1); epoch != "" && c.number(1) == c.epoch {
-		c.run = ""
-		c.check()
-	}
 	c.save()
 	return []any{c.epoch, c.sequence, c.now}
 }
