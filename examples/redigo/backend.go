@@ -137,7 +137,7 @@ func send(conn redis.Conn, cmds [][]any) []any {
 	return replies
 }
 
-// shape turns bytes into strings and redigo's errors inside lists into errors.
+// shape turns bytes into strings, in lists too; redigo's errors are errors already.
 func shape(v any) any {
 	switch v := v.(type) {
 	case []byte:
