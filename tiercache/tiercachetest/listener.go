@@ -45,7 +45,7 @@ func (p *probe) listen(channels ...string) (*listener, error) {
 		}, l.onMessage)
 		l.over.Store(true)
 		if err == nil {
-			err = errors.New("Subscribe returned nil")
+			err = errors.New("the call of Subscribe returned nil")
 			l.fail(err)
 		}
 		l.ended <- err
@@ -58,7 +58,7 @@ func (p *probe) listen(channels ...string) (*listener, error) {
 		}
 		return l, nil
 	case err := <-l.ended:
-		return nil, fmt.Errorf("Subscribe ended before onReady: %w", err)
+		return nil, fmt.Errorf("the call of Subscribe ended before onReady: %w", err)
 	case <-time.After(callTime):
 		stop()
 		return nil, fmt.Errorf("onReady was not called within %v", callTime)
@@ -123,17 +123,17 @@ func (l *listener) pinged() error {
 func (l *listener) end() error {
 	select {
 	case err := <-l.ended:
-		return fmt.Errorf("Subscribe returned before its context ended: %w", err)
+		return fmt.Errorf("the call of Subscribe returned before its context ended: %w", err)
 	default:
 	}
 	l.stop()
 	select {
 	case err := <-l.ended:
 		if !errors.Is(err, context.Canceled) {
-			return fmt.Errorf("Subscribe returned %q when its context was cancelled, want an error that wraps %q", err, context.Canceled)
+			return fmt.Errorf("the call of Subscribe returned %q when its context was cancelled, want an error that wraps %q", err, context.Canceled)
 		}
 	case <-time.After(promptly):
-		return fmt.Errorf("Subscribe has not returned %v after its context was cancelled", promptly)
+		return fmt.Errorf("the call of Subscribe has not returned %v after its context was cancelled", promptly)
 	}
 	if err := l.broken.Load(); err != nil {
 		return *err

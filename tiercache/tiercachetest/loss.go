@@ -103,7 +103,7 @@ var lossRules = []Rule{
 						return fmt.Errorf("the error is %q, which says that a context ended", err)
 					}
 				case <-time.After(promptly):
-					return fmt.Errorf("Subscribe has not returned %v after its connection was closed", promptly)
+					return fmt.Errorf("the call of Subscribe has not returned %v after its connection was closed", promptly)
 				}
 				v, err := p.do("PUBLISH", channel, "m")
 				if err == nil {
