@@ -3,7 +3,6 @@ package tier
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -136,13 +135,6 @@ func wantGet[V comparable](t testing.TB, c *tiercache.Cache[V], key string, want
 	t.Helper()
 	if got, err := c.Get(context.Background(), key); err != nil || got != want {
 		t.Fatalf("Get(%q): got %v, %v, want %v", key, got, err, want)
-	}
-}
-
-func wantNone[V any](t testing.TB, c *tiercache.Cache[V], key string) {
-	t.Helper()
-	if got, err := c.Get(context.Background(), key); !errors.Is(err, tiercache.ErrNotFound) {
-		t.Fatalf("Get(%q): got %v, %v, want ErrNotFound", key, got, err)
 	}
 }
 
