@@ -57,7 +57,6 @@ func TestLeaseIsOver(t *testing.T) {
 			return err
 		},
 		"restarted": func(_ context.Context, s *memory.Shard, _ *tiercache.Cache[int]) error {
-			s.Save()
 			s.Restart()
 			return nil
 		},

@@ -166,9 +166,11 @@ func (r *remote) beat(ctx context.Context, ping func(context.Context) error) err
 	if err != nil {
 		return err
 	}
+	asked := now()
 	if err := ping(ctx); err != nil {
 		return errSilent
 	}
+	r.stats.lag.Store(now() - asked)
 	l := &r.listener
 	l.mu.Lock()
 	defer l.mu.Unlock()

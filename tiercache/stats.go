@@ -38,6 +38,10 @@ type ShardStats struct {
 
 	Synced bool // L1 takes and gives values of this shard now
 
+	// Lag is how long the last heartbeat took to go through the subscription, behind
+	// the notices that were on their way.
+	Lag time.Duration
+
 	P50, P99, Max time.Duration // of calls that were answered; to an eighth
 }
 
@@ -92,6 +96,7 @@ type remoteStats struct {
 	calls, errors, refused atomic.Uint64
 	ended                  [endings]atomic.Uint64
 	max                    atomic.Int64
+	lag                    atomic.Int64
 	// latency counts answered calls by the logarithm of their ns, in eighths.
 	latency [64 * 8]atomic.Uint64
 }
@@ -126,6 +131,7 @@ func (s *remoteStats) of(r *remote) ShardStats {
 		Lost: s.ended[endLost].Load(), Gaps: s.ended[endGap].Load() + s.ended[endBroken].Load(), Epochs: s.ended[endEpoch].Load(),
 		Synced: r.synced() != nil && now() < r.trusted.Load(),
 		Max:    time.Duration(s.max.Load()),
+		Lag:    time.Duration(s.lag.Load()),
 	}
 	var counts [64 * 8]uint64
 	var total uint64
