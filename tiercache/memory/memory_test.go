@@ -85,7 +85,12 @@ func TestSlowSubscriber(t *testing.T) {
 	if v := do(t, s, "PUBLISH", "c", "m"); v != int64(0) {
 		t.Errorf("%v subscribers are left", v)
 	}
-	if err := <-ended; err == nil {
-		t.Error("Subscribe returned nil")
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("Subscribe returned nil")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the subscription stands")
 	}
 }

@@ -21,7 +21,7 @@ const bufferLimit = 32 << 20
 type subscriber struct {
 	channels []string
 	waiting  []delivery
-	size     int // of what waits, bytes
+	size     int // of what waits, and of what is being delivered, bytes
 	lost     error
 	wake     chan struct{} // one place: there is something new
 }
@@ -31,6 +31,8 @@ type delivery struct {
 	channel, payload string
 	answer           func()
 }
+
+func (d delivery) size() int { return len(d.channel) + len(d.payload) + 1 }
 
 // Subscribe delivers what is published until ctx ends or Restart is called.
 func (s *Shard) Subscribe(ctx context.Context, channels []string, onReady func(ping func(context.Context) error), onMessage func(channel, payload string)) error {
@@ -63,20 +65,23 @@ func (s *Shard) Subscribe(ctx context.Context, channels []string, onReady func(p
 		}
 		s.mu.Lock()
 		list, lost := sub.waiting, sub.lost
-		sub.waiting, sub.size = nil, 0
+		sub.waiting = nil
 		s.mu.Unlock()
 		if lost != nil { // what was on its way is lost with the connection
 			return lost
 		}
 		for _, d := range list {
-			if d.answer != nil {
-				d.answer()
-				continue
-			}
 			if ctx.Err() != nil {
 				break
 			}
-			onMessage(d.channel, d.payload)
+			if d.answer != nil {
+				d.answer()
+			} else {
+				onMessage(d.channel, d.payload)
+			}
+			s.mu.Lock()
+			sub.size -= d.size()
+			s.mu.Unlock()
 		}
 	}
 }
@@ -122,7 +127,7 @@ func (s *Shard) deliver(sub *subscriber, d delivery) {
 		return
 	}
 	sub.waiting = append(sub.waiting, d)
-	if sub.size += len(d.channel) + len(d.payload) + 1; sub.size > bufferLimit {
+	if sub.size += d.size(); sub.size > bufferLimit {
 		s.drop(sub, errTooSlow)
 	}
 	select {
