@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 )
 
 // WriteMarkdown writes the report for a comment on a pull request: what the terminal shows, as GitHub's tables.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", r.Machine.about(r.Date))
+	fmt.Fprintf(&b, "%s\n", markdownText(r.Where()))
 	for _, res := range r.Results {
 		title := res.Scenario
 		if res.Is(Partial) {
@@ -75,12 +74,3 @@ func markdownText(s string) string {
 var markdownEscapes = strings.NewReplacer(
 	`\`, `\\`, "|", `\|`, "<", "&lt;", "&", "&amp;", "*", `\*`, "`", "\\`", "[", `\[`, "@", "@\u200b",
 )
-
-// about is the machine in one line.
-func (m Machine) about(date time.Time) string {
-	cpu := m.CPU
-	if cpu == "" {
-		cpu = m.Arch
-	}
-	return markdownText(fmt.Sprintf("%s, %d CPUs (%s), %s/%s, %s", date.Format(time.DateOnly), m.CPUs, cpu, m.OS, m.Arch, m.Go))
-}

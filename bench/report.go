@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 )
 
@@ -18,12 +19,48 @@ type Report struct {
 	Schema  int       `json:"schema"` // SchemaVersion of the writer
 	Date    time.Time `json:"date"`
 	Machine Machine   `json:"machine"`
+
+	// Servers says in a few words what was measured on, such as "3 masters, redis-server 7.0.15"; the caller's to set.
+	Servers string `json:"servers,omitempty"`
+
+	// Modules is the version of each Go module in the program that has one, its Redis client's among them.
+	Modules map[string]string `json:"modules,omitempty"`
+
 	Results []*Result `json:"results"`
 }
 
 // NewReport stamps results with the machine and the date.
 func NewReport(results ...*Result) *Report {
-	return &Report{Schema: SchemaVersion, Date: time.Now().UTC().Round(time.Second), Machine: thisMachine(), Results: results}
+	return &Report{Schema: SchemaVersion, Date: time.Now().UTC().Round(time.Second), Machine: thisMachine(), Modules: modules(), Results: results}
+}
+
+// modules is empty in a program that was built without module support.
+func modules() map[string]string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	versions := map[string]string{}
+	for _, m := range info.Deps {
+		if m.Replace == nil && m.Version != "(devel)" {
+			versions[m.Path] = m.Version
+		}
+	}
+	return versions
+}
+
+// Where tells in one line when, on which machine and on which servers the report was made.
+func (r *Report) Where() string {
+	m := r.Machine
+	cpu := m.CPU
+	if cpu == "" {
+		cpu = m.Arch
+	}
+	s := fmt.Sprintf("%s, %d CPUs (%s), %s/%s, %s", r.Date.Format(time.DateOnly), m.CPUs, cpu, m.OS, m.Arch, m.Go)
+	if r.Servers != "" {
+		s += "; " + r.Servers
+	}
+	return s
 }
 
 // WriteJSON writes the report to a file. A reader sees the old file or the whole new one, and an error leaves the old

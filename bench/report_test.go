@@ -41,6 +41,7 @@ func sampleReport() *Report {
 	return &Report{
 		Schema: SchemaVersion, Date: at.Truncate(time.Second),
 		Machine: Machine{Go: "go1.26.0", OS: "linux", Arch: "amd64", CPU: "Example CPU", CPUs: 2, GOMAXPROCS: 2},
+		Servers: "3 masters, redis-server 7.0.15", Modules: map[string]string{"github.com/redis/go-redis/v9": "v9.23.0"},
 		Results: []*Result{{
 			Scenario: "get", Doc: "one key, 64 bytes", Started: at, Measured: at.Add(time.Second), Ended: at.Add(31 * time.Second),
 			Settings: Settings{
@@ -51,6 +52,7 @@ func sampleReport() *Report {
 			Comparisons: []Comparison{floor, ratio, mean},
 			Generator:   &Generator{Intended: 135_000, Unfinished: 2, MaxBacklog: 4500, Lateness: plain},
 			Intervals:   []Interval{{Variant: "plain", Kind: "get", Start: at.Add(time.Second), End: at.Add(2 * time.Second), Response: plain}},
+			Events:      []Event{{At: at.Add(11 * time.Second), Text: "kill b"}},
 			Marks:       []Mark{{Kind: Invalid, Reason: "the generator itself was late"}, {Kind: Partial, Reason: "interrupted\nafter 30s"}},
 		}},
 	}

@@ -24,7 +24,14 @@ type Result struct {
 	Comparisons []Comparison    `json:"comparisons,omitempty"`
 	Generator   *Generator      `json:"generator,omitempty"` // open loop only
 	Intervals   []Interval      `json:"intervals"`
+	Events      []Event         `json:"events,omitempty"`
 	Marks       []Mark          `json:"marks,omitempty"`
+}
+
+// Event is something that was done to the servers during a run, a fault for instance. Plots over time mark it.
+type Event struct {
+	At   time.Time `json:"at"`
+	Text string    `json:"text"` // a few words, such as "kill shard b"
 }
 
 // Settings repeats the options that shaped a run, defaults filled in.

@@ -11,11 +11,12 @@ import (
 
 // WriteTable writes every result's table.
 func (r *Report) WriteTable(w io.Writer) error {
-	for i, res := range r.Results {
-		if i > 0 {
-			if _, err := io.WriteString(w, "\n"); err != nil {
-				return err
-			}
+	if _, err := io.WriteString(w, r.Where()+"\n"); err != nil {
+		return err
+	}
+	for _, res := range r.Results {
+		if _, err := io.WriteString(w, "\n"); err != nil {
+			return err
 		}
 		if err := res.WriteTable(w); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/shardkit/shardkit/bench"
+	"github.com/shardkit/shardkit/bench/report"
 	"github.com/shardkit/shardkit/bench/scenarios"
 	"github.com/shardkit/shardkit/harness"
 )
@@ -28,6 +29,7 @@ type benchRunCmd struct {
 	Peer     []string       `help:"Another program to measure in publish and delta, as NAME=COMMAND." placeholder:"NAME=COMMAND" sep:"none"`
 	Details  bool           `help:"Print all percentiles, counters and intervals of each part."`
 	JSON     string         `name:"json" help:"Write a report to this file." placeholder:"FILE"`
+	Out      string         `help:"Write every format into this folder: JSON, HTML, Markdown, plots, HdrHistogram's, benchstat's." placeholder:"DIR"`
 	Name     []string       `arg:"" help:"Scenarios, or parts of them; bench list tells."`
 
 	parts []scenarios.Part
@@ -44,7 +46,8 @@ fill up to some hundred megabytes, with --long some gigabytes; use a cluster tha
 Examples:
   shardkit bench run publish intersect
   shardkit bench run intersect-5000 --rate 2000 --duration 30s
-  shardkit bench run publish delta --long --json report.json --server valkey-server`
+  shardkit bench run publish delta --long --json report.json --server valkey-server
+  shardkit bench run intersect ring --out out`
 }
 
 // Validate reports what is wrong with the command line.
@@ -167,15 +170,21 @@ func recommended(o *redis.ClusterOptions) {
 	o.ReadTimeout, o.WriteTimeout = 500*time.Millisecond, 500*time.Millisecond
 }
 
-// write prints the results, and writes the report if one is wanted: the one also where the other fails.
+// write prints the results, and writes the reports that are wanted: the one also where the other fails.
 func (c *benchRunCmd) write(con console, where string, results []*bench.Result) error {
-	var jsonErr error
+	whole := bench.NewReport(results...)
+	whole.Servers = where
+	var fileErr error
 	if c.JSON != "" {
-		jsonErr = bench.NewReport(results...).WriteJSON(c.JSON)
+		fileErr = whole.WriteJSON(c.JSON)
+	}
+	if c.Out != "" {
+		_, err := report.WriteDir(c.Out, whole)
+		fileErr = errors.Join(fileErr, err)
 	}
 	fmt.Fprintf(con.out, "%s; seed %d\n\n", where, results[0].Settings.Seed)
 	if err := scenarios.WriteSummary(con.out, results); err != nil {
-		return errors.Join(jsonErr, err)
+		return errors.Join(fileErr, err)
 	}
 	for _, r := range results {
 		if !c.Details || len(r.Variants) == 0 || r.Variants[0].Response.Count == 0 {
@@ -183,10 +192,10 @@ func (c *benchRunCmd) write(con console, where string, results []*bench.Result) 
 		}
 		fmt.Fprintln(con.out)
 		if err := r.WriteTable(con.out); err != nil {
-			return errors.Join(jsonErr, err)
+			return errors.Join(fileErr, err)
 		}
 	}
-	return jsonErr
+	return fileErr
 }
 
 // interrupted says what there is after a Ctrl-C.
@@ -208,8 +217,10 @@ func (c *benchRunCmd) interrupted(results []*bench.Result) string {
 		text += fmt.Sprintf(" and some of %s", part)
 	}
 	text += "; what was measured is printed"
-	if c.JSON != "" {
-		text += " and in " + c.JSON
+	for _, place := range []string{c.JSON, c.Out} {
+		if place != "" {
+			text += " and in " + place
+		}
 	}
 	return text + ", marked partial"
 }

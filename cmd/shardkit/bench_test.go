@@ -133,6 +133,20 @@ func TestBenchReport(t *testing.T) {
 	}
 }
 
+func TestBenchWritesEveryFormat(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	got := shardkit(t, t.Context(), "", "bench", "run", "ring-nodes", "--duration", "200ms", "--rounds", "5", "--out", dir)
+	if got.code != exitOK {
+		t.Fatalf("got %+v", got)
+	}
+	for _, name := range []string{"report.json", "report.html", "report.md", "report.bench", "report.txt", "ring-nodes.hlog", "ring-nodes.1000.hgrm", "ring-nodes-percentiles.svg"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	finalError(t, shardkit(t, t.Context(), "", "bench", "run", "coverage", "--out", "/dev/null/out"), "/dev/null", "not a directory")
+}
+
 func TestBenchOutputErrors(t *testing.T) {
 	t.Run("report", func(t *testing.T) {
 		if _, err := os.Stat("/dev/full"); err != nil {
