@@ -81,7 +81,7 @@ var disturbances = []disturbance{
 func TestNoOldValueAfterTheBound(t *testing.T) {
 	rounds, quick := 1, 15
 	if long() {
-		rounds, quick = 50, 10_000
+		rounds, quick = 50, 1250 // of 8 each
 	}
 	eachClient(t, func(t *testing.T, c client) {
 		for _, d := range disturbances {
@@ -249,7 +249,7 @@ func pressure(t *testing.T, c client, policy string) {
 	a, b := open[string](t, c, nodes, nil), open[string](t, c, nodes, &tiercache.Options{LocalBytes: -1})
 	synced(t, a)
 	pad := strings.Repeat("x", 20_000)
-	const keys = 2000
+	const keys = 1300
 	version := make([]byte, keys) // of the last write that was acknowledged; 255 for one of unknown outcome
 	value := func(i int) string { return string(version[i]) + pad }
 	var mu sync.Mutex
@@ -291,10 +291,10 @@ func pressure(t *testing.T, c client, policy string) {
 	_, err := n.Do(t.Context(), "FLUSHALL")
 	ok(t, err)
 	// L1 of a may give what it holds for the bound, which is the last value: nobody else wrote.
-	rounds(2)
+	rounds(1)
 	ok(t, n.Save(t.Context()))
 	saved := time.Now()
-	rounds(2)
+	rounds(1)
 	if d := bound - time.Since(saved); d > 0 {
 		time.Sleep(d) // an old snapshot is one that is older than the bound
 	}

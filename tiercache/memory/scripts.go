@@ -125,7 +125,7 @@ func (c *call) check() {
 }
 
 func (c *call) save() {
-	c.Shard.keys[c.keys[0]] = value{text: fmt.Sprintf("tcs1 %d %d %d %s", c.epoch, c.sequence, c.verified, c.run)}
+	c.Shard.keys[c.keys[0]] = value{text: fmt.Sprintf("tcs1 %016d %016d %016d %s", c.epoch, c.sequence, c.verified, c.run)}
 }
 
 type state struct {

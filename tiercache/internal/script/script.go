@@ -17,6 +17,8 @@ type Script struct {
 var (
 	//go:embed lua/state.lua
 	state string
+	//go:embed lua/envelope.lua
+	envelope string
 	//go:embed lua/hello.lua
 	hello string
 	//go:embed lua/write.lua
@@ -28,8 +30,8 @@ var (
 
 	Hello = newScript("hello", hello)
 	Write = newScript("write", write)
-	Lease = newScript("lease", lease)
-	Fill  = newScript("fill", fill)
+	Lease = newScript("lease", envelope+lease)
+	Fill  = newScript("fill", envelope+fill)
 )
 
 func newScript(name, body string) Script {

@@ -10,13 +10,14 @@ local reply = {epoch, sequence, now}
 for i = 2, #KEYS do
   local key, token, life, body = KEYS[i], ARGV[3 * i - 4], tonumber(ARGV[3 * i - 3]), ARGV[3 * i - 2]
   local held = redis.pcall('GETRANGE', key, 0, HEAD + 2 + 16)
-  local f, stored = flags(held), 0
-  if f and math.floor(f / MARKER) % 2 == 1 and string.sub(held, HEAD + 3) == token then
+  local _, marker = marks(held)
+  local stored = 0
+  if marker and string.sub(held, HEAD + 3) == token then
     local expiry = math.floor(now / 1000) + life
     if life > 0 then
-      redis.call('SET', key, head(expiry, 0) .. body, 'PXAT', integer(expiry))
+      redis.call('SET', key, head(expiry) .. body, 'PXAT', expiry)
     else
-      redis.call('DEL', key)
+      redis.call('UNLINK', key)
     end
     stored = 1
   end

@@ -12,12 +12,12 @@ local life, reply = tonumber(ARGV[2]), {epoch, sequence, now}
 local expiry = math.floor(now / 1000) + life
 for i = 2, #KEYS do
   local value = redis.pcall('GET', KEYS[i])
-  local f = flags(value)
-  if not f then
-    value = head(expiry, 0) .. string.char(MARKER, 0) .. ARGV[3]
-    redis.call('SET', KEYS[i], value, 'PXAT', integer(expiry))
-  elseif math.floor(f / MARKER) % 2 == 1 then
-    redis.call('PEXPIREAT', KEYS[i], integer(expiry), 'GT')
+  local current, marker = marks(value)
+  if not current then
+    value = head(expiry) .. string.char(MARKER, 0) .. ARGV[3]
+    redis.call('SET', KEYS[i], value, 'PXAT', expiry)
+  elseif marker then
+    redis.call('PEXPIREAT', KEYS[i], expiry, 'GT')
   end
   reply[#reply + 1] = value
 end

@@ -13,17 +13,20 @@
 
 if now > tonumber(ARGV[2]) then return {0, 0, now} end
 sequence = sequence + 1
-local notice = {integer(epoch), ' ', integer(sequence), ' '}
+local notice = string.format('%.0f %.0f ', epoch, sequence)
+local ms = math.floor(now / 1000)
 for i = 2, #KEYS do
-  local key, life, body = KEYS[i], tonumber(ARGV[2 * i + 1]), ARGV[2 * i + 2]
+  local key, life = KEYS[i], tonumber(ARGV[2 * i + 1])
   if life > 0 then
-    local expiry = math.floor(now / 1000) + life
-    redis.call('SET', key, head(expiry, ARGV[4]) .. body, 'PXAT', integer(expiry))
+    local expiry = ms + life
+    -- The head of an envelope, see envelope.lua.
+    local value = 'tc\1' .. struct.pack('>I8I8I8I8', epoch, sequence, expiry, ARGV[4]) .. ARGV[2 * i + 2]
+    redis.call('SET', key, value, 'PXAT', expiry)
   else
-    redis.call('DEL', key)
+    redis.call('UNLINK', key)
   end
-  notice[#notice + 1] = #key .. ':' .. key
+  notice = notice .. #key .. ':' .. key
 end
 save()
-redis.call('PUBLISH', ARGV[3], table.concat(notice))
+redis.call('PUBLISH', ARGV[3], notice)
 return {epoch, sequence, now}
