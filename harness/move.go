@@ -174,15 +174,21 @@ func (m *Move) Finish(ctx context.Context) error {
 	for owner, slots := range m.from {
 		// The target first: were it to die right after the source gave the slot up, nobody would own it.
 		m.handed = true
-		for _, n := range []*Node{m.to, owner} {
-			if err := n.setSlots(ctx, slots, "NODE", m.to.id); err != nil {
-				return err
-			}
+		if err := m.to.setSlots(ctx, slots, "NODE", m.to.id); err != nil {
+			return err
+		}
+		// It tells the others after each slot. Those that are told by us before its last message but one has come take the last
+		// slot for one that it does not claim, for good (redis 7.0), and then for anybody's who claims it late: so they hear it from the
+		// target, which takes milliseconds, and are told only where they do not.
+		told, cancel := context.WithTimeout(ctx, tellTimeout)
+		heard := m.c.waitOwner(told, m.to, map[*Node][]int{owner: slots}) == nil
+		cancel()
+		if err := owner.setSlots(ctx, slots, "NODE", m.to.id); err != nil {
+			return err
 		}
 		for _, n := range masters {
-			if n != m.to && n != owner && n.running() {
-				// Only to be faster than gossip, so a failure here is none: the wait below decides.
-				n.setSlots(ctx, slots, "NODE", m.to.id)
+			if !heard && n != m.to && n != owner && n.running() {
+				n.setSlots(ctx, slots, "NODE", m.to.id) // a failure here is none: the wait below decides
 			}
 		}
 	}
@@ -280,6 +286,8 @@ func (n *Node) setSlots(ctx context.Context, slots []int, state ...string) error
 const (
 	migrateBatch   = 100             // keys per MIGRATE: the source serves nobody else meanwhile
 	migrateTimeout = 5 * time.Second // per MIGRATE, for the source to wait for the target
+
+	tellTimeout = 500 * time.Millisecond // for the others to hear of slots from their new owner
 )
 
 // keysIn returns a batch of keys for each slot that has some.

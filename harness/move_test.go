@@ -269,6 +269,24 @@ func TestSlotsMoveInQuickSuccession(t *testing.T) {
 	}
 }
 
+// The same with many slots at a time, whose last one is the first to be lost.
+func TestManySlotsMoveInQuickSuccession(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, harness.Options{})
+	nodes := c.Nodes()
+	var slots []int
+	for slot := 11000; slot < harness.Slots; slot += 170 {
+		slots = append(slots, slot)
+	}
+	for move := range 150 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if err := c.MoveSlots(ctx, nodes[move%2], slots...); err != nil {
+			t.Fatalf("move %d: %v", move, err)
+		}
+		cancel()
+	}
+}
+
 // The same with replicas, whose claims for their masters come late, and masters that were replicas.
 func TestSlotsMoveInQuickSuccessionAfterFailovers(t *testing.T) {
 	t.Parallel()
