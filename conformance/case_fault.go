@@ -478,11 +478,7 @@ func reshardUnderASet(t *T) {
 	})
 	others.Go(func() {
 		to, back := other, owner
-		// A pause between moves: servers that take slots from each other without one come to differ for good.
-		pause := time.NewTicker(100 * time.Millisecond)
-		defer pause.Stop()
 		for ; ctx.Err() == nil; moves++ {
-			<-pause.C
 			if err := t.Cluster().MoveSlots(context.WithoutCancel(ctx), to, moved...); err != nil {
 				t.mu.Lock()
 				t.ended = &ending{StatusError, ReasonSetup, err.Error()}
