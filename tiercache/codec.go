@@ -3,6 +3,7 @@ package tiercache
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -17,6 +18,14 @@ type Codec interface {
 	// Unmarshal decodes data into v, which is a pointer. It does not change data,
 	// nor keep it.
 	Unmarshal(data []byte, v any) error
+}
+
+// Sizer is for a Codec whose bytes are much shorter than the values: it says what a
+// value will take in L1, where that holds it decoded.
+type Sizer interface {
+	// Size is the number of bytes of data's value, about. It is asked of data that
+	// decoded.
+	Size(data []byte) int
 }
 
 var (
@@ -85,10 +94,19 @@ func newCoder[V any](opts *Options) (*coder[V], error) {
 	if raw {
 		c.codecs[Raw.ID()] = Raw
 	}
-	if other := c.codecs[c.codec.ID()]; other != nil && other != c.codec || c.codec.ID() == Raw.ID() && c.codec != Raw {
-		return nil, fmt.Errorf("tiercache: codec %T has the id %d, which is taken: 16 to 255 are free", c.codec, c.codec.ID())
+	for _, codec := range append(opts.Codecs[:len(opts.Codecs):len(opts.Codecs)], c.codec) {
+		if codec == nil {
+			return nil, errors.New("tiercache: nil among Codecs")
+		}
+		if codec == Raw && !raw {
+			continue // nothing of V's is raw
+		}
+		id := codec.ID()
+		if other := c.codecs[id]; other != nil && other != codec || id == Raw.ID() && codec != Raw {
+			return nil, fmt.Errorf("tiercache: codec %T has the id %d, which is taken: 16 to 255 are free", codec, id)
+		}
+		c.codecs[id] = codec
 	}
-	c.codecs[c.codec.ID()] = c.codec
 	return c, nil
 }
 
@@ -143,4 +161,12 @@ func (c *coder[V]) decode(codec byte, payload string) (v V, err error) {
 	}
 	err = known.Unmarshal([]byte(payload), &v)
 	return v, err
+}
+
+// size is what L1 holds of a payload that decoded, in bytes.
+func (c *coder[V]) size(codec byte, payload string) int {
+	if s, ok := c.codecs[codec].(Sizer); ok && c.keep {
+		return s.Size([]byte(payload))
+	}
+	return len(payload)
 }

@@ -93,7 +93,7 @@ func (c *Cache[V]) newEntry(r *remote, v *view, value V, codec byte, payload str
 	}
 	e := &entry[V]{
 		remote: r, generation: v.generation, sequence: sequence, expires: at + left,
-		size: uint32(min(len(payload), math.MaxUint32)), codec: codec, absent: absent,
+		size: uint32(min(c.coder.size(codec, payload), math.MaxUint32)), codec: codec, absent: absent,
 	}
 	if c.coder.keep {
 		e.value = value

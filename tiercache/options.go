@@ -50,6 +50,10 @@ type Options struct {
 	// and JSON elsewhere.
 	Codec Codec
 
+	// Codecs are others whose values this cache reads, while processes that write
+	// them share its shards. Raw, for strings and byte slices, and JSON always are.
+	Codecs []Codec
+
 	// Ring places keys on shards. nil means ring.Table{}.
 	Ring ring.Placement
 

@@ -43,6 +43,11 @@ type ShardStats struct {
 	Lag time.Duration
 
 	P50, P99, Max time.Duration // of calls that were answered; to an eighth
+
+	// Faster counts the answered calls that took less than 2^i ns, at i; Took is the
+	// time of them all.
+	Faster [64]uint64
+	Took   time.Duration
 }
 
 // Stats returns the present counts.
@@ -97,6 +102,7 @@ type remoteStats struct {
 	ended                  [endings]atomic.Uint64
 	max                    atomic.Int64
 	lag                    atomic.Int64
+	took                   atomic.Int64 // ns
 	// latency counts answered calls by the logarithm of their ns, in eighths.
 	latency [64 * 8]atomic.Uint64
 }
@@ -108,6 +114,7 @@ func (s *remoteStats) record(ns int64, err error) {
 		return
 	}
 	raise(&s.max, ns)
+	s.took.Add(ns)
 	s.latency[latencyCell(ns)].Add(1)
 }
 
@@ -132,10 +139,14 @@ func (s *remoteStats) of(r *remote) ShardStats {
 		Synced: r.synced() != nil && now() < r.trusted.Load(),
 		Max:    time.Duration(s.max.Load()),
 		Lag:    time.Duration(s.lag.Load()),
+		Took:   time.Duration(s.took.Load()),
 	}
 	var counts [64 * 8]uint64
 	var total uint64
 	for i := range counts {
+		if i%8 == 0 {
+			st.Faster[i/8] = total
+		}
 		counts[i] = s.latency[i].Load()
 		total += counts[i]
 	}
