@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -156,6 +157,10 @@ func (c *crew) work(i int, s slice) {
 	if n != unlimited {
 		n = share(n, len(c.start), i)
 	}
+	if batch := w.run.subjects[s.variant].Batch; batch != nil {
+		c.done[i] = c.batch(w, s, batch, int(min(n, int64(w.run.o.SliceOps))))
+		return
+	}
 	var done int64
 	for done < n && c.ctx.Err() == nil {
 		kind := w.nextKind(s.variant)
@@ -170,4 +175,25 @@ func (c *crew) work(i int, s slice) {
 		}
 	}
 	c.done[i] = done
+}
+
+// batch has the slice's operations done elsewhere. Its result tells how long each took, and not when: they count as done
+// when it arrives.
+func (c *crew) batch(w *worker, s slice, do func(context.Context, int) (*Batch, error), ops int) int64 {
+	b, err := do(c.ctx, ops)
+	if err != nil {
+		if c.ctx.Err() == nil {
+			c.r.abort(fmt.Errorf("variant %q: %w", c.r.subjects[s.variant].name, err))
+		}
+		return 0
+	}
+	end := c.r.now()
+	for _, took := range b.Took {
+		start := end - int64(took)
+		w.finish(c.ctx, sample{intended: start, start: start, end: end, round: s.round, variant: uint8(s.variant)}, nil)
+	}
+	for _, err := range b.Errs {
+		w.finish(c.ctx, sample{end: end, round: s.round, variant: uint8(s.variant)}, err)
+	}
+	return int64(len(b.Took) + len(b.Errs))
 }

@@ -62,7 +62,7 @@ func (r *run) countSlice(ctx context.Context, v int) (map[string]float64, error)
 	r.setVariant(v)
 	s := r.subjects[v]
 	sources := []CounterSource{r.o.Counters, s.Counters}
-	before, err := sampleAll(ctx, sources)
+	before, err := sampleAll(ctx, sources, s.Batch != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -71,32 +71,19 @@ func (r *run) countSlice(ctx context.Context, v int) (map[string]float64, error)
 	decks := (r.o.CountOps + deck - 1) / deck
 	until := r.now() + int64(countTime)
 
-	var m0, m1 runtime.MemStats
+	perOp := map[string]float64{}
 	ops := 0
-	var opErr error
-	runtime.ReadMemStats(&m0)
-	for d := 0; d < decks && (d == 0 || r.now() < until); d++ {
-		for _, kind := range s.deck {
-			if opErr = s.ops[0][kind](ctx); opErr != nil {
-				break
-			}
-			ops++
-		}
-		if opErr != nil {
-			break
-		}
+	if s.Batch != nil {
+		ops, err = countBatch(ctx, s, r.o.CountOps)
+	} else {
+		ops, err = countDecks(ctx, s, decks, func() bool { return r.now() < until }, perOp)
 	}
-	runtime.ReadMemStats(&m1)
-	if opErr != nil {
-		return nil, fmt.Errorf("an operation failed: %w", opErr)
+	if err != nil {
+		return nil, fmt.Errorf("an operation failed: %w", err)
 	}
-	after, err := sampleAll(ctx, sources)
+	after, err := sampleAll(ctx, sources, s.Batch != nil)
 	if err != nil {
 		return nil, err
-	}
-	perOp := map[string]float64{
-		AllocsPerOp: float64(m1.Mallocs-m0.Mallocs) / float64(ops),
-		BytesPerOp:  float64(m1.TotalAlloc-m0.TotalAlloc) / float64(ops),
 	}
 	for name, n := range after {
 		b, ok := before[name]
@@ -111,7 +98,37 @@ func (r *run) countSlice(ctx context.Context, v int) (map[string]float64, error)
 	return perOp, nil
 }
 
-func sampleAll(ctx context.Context, sources []CounterSource) (map[string]float64, error) {
+// countDecks does operations and adds what they allocated, each, to perOp.
+func countDecks(ctx context.Context, s *subject, decks int, more func() bool, perOp map[string]float64) (ops int, err error) {
+	var m0, m1 runtime.MemStats
+	runtime.ReadMemStats(&m0)
+	for d := 0; d < decks && (d == 0 || more()) && err == nil; d++ {
+		for _, kind := range s.deck {
+			if err = s.ops[0][kind](ctx); err != nil {
+				break
+			}
+			ops++
+		}
+	}
+	runtime.ReadMemStats(&m1)
+	perOp[AllocsPerOp] = float64(m1.Mallocs-m0.Mallocs) / float64(ops)
+	perOp[BytesPerOp] = float64(m1.TotalAlloc-m0.TotalAlloc) / float64(ops)
+	return ops, err
+}
+
+func countBatch(ctx context.Context, s *subject, ops int) (int, error) {
+	b, err := s.Batch(ctx, ops)
+	switch {
+	case err != nil:
+		return 0, err
+	case len(b.Errs) > 0:
+		return 0, b.Errs[0]
+	}
+	return len(b.Took), nil
+}
+
+// sampleAll reads all sources. Allocations are this process's own, unless it is another one that works.
+func sampleAll(ctx context.Context, sources []CounterSource, elsewhere bool) (map[string]float64, error) {
 	all := map[string]float64{}
 	for _, src := range sources {
 		if src == nil {
@@ -122,7 +139,7 @@ func sampleAll(ctx context.Context, sources []CounterSource) (map[string]float64
 			return nil, err
 		}
 		for _, name := range slices.Sorted(maps.Keys(m)) {
-			if _, taken := all[name]; taken || name == AllocsPerOp || name == BytesPerOp {
+			if _, taken := all[name]; taken || !elsewhere && (name == AllocsPerOp || name == BytesPerOp) {
 				return nil, errors.New("two sources have a counter named " + name + ": rename one")
 			}
 			all[name] = m[name]

@@ -2,13 +2,20 @@ package bench
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(serveMode); mode != "" {
+		serveTest(mode)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // inBubble is the pacer for synctest, whose clock does not move during a system call.
 func inBubble(o *Options) *Options {

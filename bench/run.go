@@ -19,7 +19,7 @@ var ErrInterrupted = errors.New("bench: run interrupted, the result is partial")
 // those two differ is what noise alone does: the floor of every comparison.
 //
 // Bad arguments, a failed Setup and a context that has already ended return a nil result. When ctx ends later, the result
-// so far comes with an error that holds ErrInterrupted and the context's own. An operation that fails is counted and does
+// so far comes with an error that holds ErrInterrupted and the context's own; so it does when a Batch fails. An operation that fails is counted and does
 // not end the run. Everything that was set up is torn down before Run returns; an error of a tear-down comes with the result.
 func Run(ctx context.Context, s Scenario, o *Options) (*Result, error) {
 	if err := s.Validate(); err != nil {
@@ -41,6 +41,8 @@ func Run(ctx context.Context, s Scenario, o *Options) (*Result, error) {
 	if err = r.setUp(ctx, variants); err != nil {
 		return nil, errors.Join(err, r.tearDown(ctx))
 	}
+	ctx, r.abort = context.WithCancelCause(ctx)
+	defer r.abort(nil)
 	res := r.measure(ctx)
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
@@ -63,6 +65,7 @@ type run struct {
 	counters  []map[string]float64
 	marks     []Mark
 
+	abort       context.CancelCauseFunc
 	interrupted bool
 	phase       atomic.Pointer[Phase]
 	current     atomic.Pointer[string]
@@ -102,6 +105,9 @@ func (r *run) setUp(ctx context.Context, variants []Variant) error {
 		}
 		s.twin = len(variants) > 1 && i == len(variants)-1
 		r.subjects = append(r.subjects, s)
+		if s.Batch != nil && (r.o.Load.Mode == Open || r.o.Load.Workers > 1) {
+			return fmt.Errorf("bench: variant %q does batches: use a closed loop of one worker", v.Name)
+		}
 		r.failures = append(r.failures, &failures{})
 	}
 	return nil

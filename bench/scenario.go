@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -28,8 +29,13 @@ type Kind struct {
 
 // Subject is a variant that has been set up: connected, filled, ready for load.
 type Subject struct {
-	// Kinds holds at least one kind.
+	// Kinds holds at least one kind, unless there is Batch.
 	Kinds []Kind
+
+	// Batch does operations elsewhere, in another process for instance: so many, one after the other, timed where they
+	// are done. It is for a closed loop of one worker, and stands in the result as one kind, "op". An error that is not
+	// an operation's own ends the run. With it, AllocsPerOp and BytesPerOp come from Counters.
+	Batch func(ctx context.Context, ops int) (*Batch, error)
 
 	// Counters may hold a source that only this variant has, its client's own statistics for instance.
 	Counters CounterSource
@@ -37,6 +43,12 @@ type Subject struct {
 	// TearDown undoes Setup. It is called once, after the last operation, with a context that outlives an
 	// interrupted run by 10 seconds. May be nil.
 	TearDown func(ctx context.Context) error
+}
+
+// Batch is what became of operations that Subject.Batch did.
+type Batch struct {
+	Took []time.Duration // of those that succeeded
+	Errs []error         // of the others
 }
 
 // Variant is one way of doing what the scenario is about.
@@ -146,6 +158,13 @@ func setUp(ctx context.Context, v Variant, workers int) (*subject, error) {
 }
 
 func (s *subject) build(workers int) error {
+	if s.Batch != nil {
+		if len(s.Kinds) > 0 {
+			return fmt.Errorf("bench: variant %q has both Batch and Kinds: leave one out", s.name)
+		}
+		s.Kinds, s.deck = []Kind{{Name: "op"}}, []uint8{0}
+		return nil
+	}
 	if len(s.Kinds) == 0 || len(s.Kinds) > maxKinds {
 		return fmt.Errorf("bench: variant %q has %d kinds of operation: give it 1 to %d", s.name, len(s.Kinds), maxKinds)
 	}
