@@ -19,7 +19,12 @@ import (
 
 // server is the flags that say which Redis to talk to.
 type server struct {
-	Addr         []string `help:"Nodes of the cluster: host:port, redis:// or rediss:// URLs, comma-separated; one is enough." placeholder:"HOST:PORT"`
+	Addr []string `help:"Nodes of the cluster: host:port, redis:// or rediss:// URLs, comma-separated; one is enough." placeholder:"HOST:PORT"`
+	access
+}
+
+// access is the flags that say how to be let in.
+type access struct {
 	User         string   `help:"ACL user. The password comes from $$SHARDKIT_PASSWORD or --password-file."`
 	PasswordFile string   `help:"File whose first line is the password." placeholder:"FILE"`
 	TLS          bool     `name:"tls" help:"Connect with TLS; rediss:// means it too."`
@@ -68,22 +73,31 @@ func (s server) options() (*redis.ClusterOptions, error) {
 		return nil, err
 	}
 	if useTLS {
-		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-		if s.CA != "" {
-			pem, err := os.ReadFile(s.CA)
-			if err != nil {
-				return nil, fmt.Errorf("--ca: %w", err)
-			}
-			o.TLSConfig.RootCAs = x509.NewCertPool()
-			if !o.TLSConfig.RootCAs.AppendCertsFromPEM(pem) {
-				return nil, fmt.Errorf("--ca: %s holds no PEM certificate", s.CA)
-			}
+		if o.TLSConfig, err = s.tlsConfig(); err != nil {
+			return nil, err
 		}
 	}
 	return o, nil
 }
 
-func (s server) password() (string, error) {
+// tlsConfig is what to connect with where TLS is asked for.
+func (s access) tlsConfig() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if s.CA == "" {
+		return c, nil
+	}
+	pem, err := os.ReadFile(s.CA)
+	if err != nil {
+		return nil, fmt.Errorf("--ca: %w", err)
+	}
+	c.RootCAs = x509.NewCertPool()
+	if !c.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("--ca: %s holds no PEM certificate", s.CA)
+	}
+	return c, nil
+}
+
+func (s access) password() (string, error) {
 	if s.PasswordFile == "" {
 		return os.Getenv("SHARDKIT_PASSWORD"), nil
 	}

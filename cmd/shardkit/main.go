@@ -20,6 +20,7 @@ type cli struct {
 	Conform conformCmd `cmd:"" help:"Check a client's adapter against the suite, on servers of its own or on your cluster."`
 	Demo    demoCmd    `cmd:"" help:"Watch a replicated set at work on a real 3-master Redis Cluster, in under a minute."`
 	Ring    ringCmd    `cmd:"" help:"Tell which part of the keys each node of a ring has, and how many move when nodes come or go."`
+	Serve   serveCmd   `cmd:"" help:"Serve a cache over HTTP, with metrics and a dashboard."`
 	Slot    slotCmd    `cmd:"" help:"Tell which slot each key is in, and the tag that names that slot."`
 	Set     setCmd     `cmd:"" help:"Write, read, check and repair a replicated set."`
 	Up      upCmd      `cmd:"" help:"Run throwaway servers until Ctrl-C."`
@@ -59,6 +60,7 @@ func run(ctx context.Context, args []string, con console) int {
 		kong.Name("shardkit"), kong.Description(description),
 		kong.Writers(con.out, con.err), kong.Exit(func(code int) { exit = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con),
+		kong.Configuration(kong.JSON),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	if err != nil {

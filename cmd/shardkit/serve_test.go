@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shardkit/shardkit/harness"
+	"github.com/shardkit/shardkit/harness/harnesstest"
+)
+
+// serving runs the command until the test ends, and returns its URL.
+func serving(t *testing.T, args ...string) (url string, stop func() result) {
+	t.Helper()
+	ctx, interrupt := context.WithCancel(context.Background())
+	out := &lineWriter{lines: make(chan string, 10)}
+	var stderr bytes.Buffer
+	done := make(chan int, 1)
+	go func() {
+		done <- run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), console{in: strings.NewReader(""), out: out, err: &stderr, plain: true})
+	}()
+	var ended *result
+	stop = func() result {
+		t.Helper()
+		if ended == nil {
+			interrupt()
+			select {
+			case code := <-done:
+				ended = &result{code, "", stderr.String()}
+			case <-time.After(20 * time.Second):
+				t.Fatal("it does not end")
+			}
+		}
+		http.DefaultClient.CloseIdleConnections()
+		return *ended
+	}
+	t.Cleanup(func() { stop() })
+	select {
+	case line := <-out.lines:
+		url, ok := strings.CutPrefix(strings.TrimSpace(line), "serving on ")
+		if !ok {
+			t.Fatalf("got %q", line)
+		}
+		return url, stop
+	case code := <-done:
+		done <- code
+		t.Fatalf("ended with %d: %s", code, stderr.String())
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not serve")
+	}
+	return "", nil
+}
+
+// curl sends one request, and returns the answer's status and body.
+func curl(t *testing.T, method, url, body string, headers ...string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, strings.TrimSpace(string(text))
+}
+
+func TestServeEmbedded(t *testing.T) {
+	url, stop := serving(t)
+	if status, body := curl(t, "PUT", url+"/cache/session:abc", `{"value": {"userId": 42}, "ttlSeconds": 600}`); status != 201 {
+		t.Errorf("got %d %s, want 201", status, body)
+	}
+	if status, body := curl(t, "GET", url+"/cache/session:abc", ""); status != 200 || body != `{"key":"session:abc","value":{"userId":42}}` {
+		t.Errorf("got %d %s", status, body)
+	}
+	if got := stop(); got.code != exitOK || !strings.Contains(got.err, "keep nothing") {
+		t.Errorf("got %+v, want exit 0, and to be told that nothing is kept", got)
+	}
+}
+
+// TestServeShards: as the environment, a file and the command line name them.
+func TestServeShards(t *testing.T) {
+	servers := harnesstest.Shards(t, harness.Options{Shards: 2, Private: true, Password: "right"})
+	t.Setenv("SHARDKIT_PASSWORD", "right")
+	a, b := servers.Addrs()[0], servers.Addrs()[1]
+	dir := t.TempDir()
+	file, token := filepath.Join(dir, "serve.json"), filepath.Join(dir, "token")
+	for name, text := range map[string]string{file: `{"shards": ["a=` + a + `", "b=` + b + `"]}`, token: "secret\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	byName, stop := serving(t, "--shards", "b:"+b+",a="+a)
+	if status, body := curl(t, "PUT", byName+"/cache/k", `{"value": "v"}`); status != 201 {
+		t.Errorf("got %d %s, want 201", status, body)
+	}
+	byFile, _ := serving(t, "--config", file, "--token-file", token)
+	if status, body := curl(t, "GET", byFile+"/cache/k", "", "Authorization", "Bearer secret"); status != 200 || body != `{"key":"k","value":"v"}` {
+		t.Errorf("the same shards from a file: got %d %s", status, body)
+	}
+	if status, _ := curl(t, "GET", byFile+"/cache/k", ""); status != 401 {
+		t.Errorf("without the token: got %d, want 401", status)
+	}
+	if got := stop(); got.code != exitOK || strings.Contains(got.err, "keep nothing") {
+		t.Errorf("got %+v", got)
+	}
+	t.Setenv("SHARDKIT_SHARDS", a+","+b)
+	byAddr, _ := serving(t)
+	if status, body := curl(t, "GET", byAddr+"/health", ""); !strings.Contains(body, `"name":"`+a+`"`) {
+		t.Errorf("shards from the environment: got %d %s, want %s as a name", status, body, a)
+	}
+}
+
+func TestServeBadInput(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, tc := range []struct {
+		name  string
+		args  []string
+		code  int
+		words []string
+	}{
+		{"no address", []string{"--shards", "a"}, exitUsage, []string{`"a"`, "NAME=HOST:PORT"}},
+		{"no port", []string{"--shards", "a=localhost"}, exitUsage, []string{"NAME=HOST:PORT"}},
+		{"no name", []string{"--shards", "=localhost:1"}, exitUsage, []string{"NAME=HOST:PORT"}},
+		{"port 0", []string{"--shards", "a=localhost:0"}, exitUsage, []string{"65535"}},
+		{"port too high", []string{"--shards", "a=localhost:65536"}, exitUsage, []string{"65535"}},
+		{"one name twice", []string{"--listen", "127.0.0.1:0", "--shards", "a=localhost:1,a=localhost:2"}, exitFailed, []string{"a is named twice"}},
+		{"listening elsewhere", []string{"--listen", taken.Addr().String()}, exitFailed, []string{"--listen", "in use"}},
+		{"no such token file", []string{"--token-file", "/does/not/exist"}, exitFailed, []string{"--token-file"}},
+		{"empty token file", []string{"--token-file", os.DevNull}, exitFailed, []string{"--token-file", "empty"}},
+		{"no such config", []string{"--config", "/does/not/exist"}, exitUsage, []string{"/does/not/exist"}},
+		{"negative limit", []string{"--listen", "127.0.0.1:0", "--max-body=-1"}, exitFailed, []string{"MaxBody"}},
+		{"bad namespace", []string{"--listen", "127.0.0.1:0", "--namespace", "a:b"}, exitFailed, []string{"namespace"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			oneError(t, shardkit(t, t.Context(), "", append([]string{"serve"}, tc.args...)...), tc.code, tc.words...)
+		})
+	}
+}
