@@ -25,10 +25,10 @@ type server struct {
 
 // access is the flags that say how to be let in.
 type access struct {
-	User         string   `help:"ACL user. The password comes from $$SHARDKIT_PASSWORD or --password-file."`
-	PasswordFile string   `help:"File whose first line is the password." placeholder:"FILE"`
-	TLS          bool     `name:"tls" help:"Connect with TLS; rediss:// means it too."`
-	CA           string   `name:"ca" help:"PEM file with the CA that signed the servers' certificates." placeholder:"FILE"`
+	User         string `help:"ACL user. The password comes from $$SHARDKIT_PASSWORD or --password-file."`
+	PasswordFile string `help:"File whose first line is the password." placeholder:"FILE"`
+	TLS          bool   `name:"tls" help:"Connect with TLS; rediss:// means it too."`
+	CA           string `name:"ca" help:"PEM file with the CA that signed the servers' certificates." placeholder:"FILE"`
 }
 
 // options turns the flags into a client's options.
