@@ -5,19 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/shardkit/shardkit/tiercache"
+	"github.com/shardkit/shardkit/tiercache/tiercachetest/broken"
 )
 
 // TestGoodShardPasses: no rule fails, and none goes unchecked.
 func TestGoodShardPasses(t *testing.T) {
 	for _, r := range rules {
-		if err := r.apply(newFull(), ruleTime); err != nil {
+		if err := r.apply(broken.Whole(), ruleTime); err != nil {
 			t.Errorf("%s: %v", r.Name, err)
 		}
 	}
@@ -38,18 +37,18 @@ func TestBrokenShardsAreCaught(t *testing.T) {
 	for _, r := range rules {
 		unproved[r.Name] = true
 	}
-	for _, br := range breaks {
-		delete(unproved, br.rule)
-		t.Run(br.rule+"/"+strings.ReplaceAll(br.name, " ", "-"), func(t *testing.T) {
+	for _, d := range broken.Defects {
+		delete(unproved, d.Rule)
+		t.Run(d.Rule+"/"+strings.ReplaceAll(d.Name, " ", "-"), func(t *testing.T) {
 			t.Parallel() // many of them wait
-			i := slices.IndexFunc(rules, func(r Rule) bool { return r.Name == br.rule })
+			i := slices.IndexFunc(rules, func(r Rule) bool { return r.Name == d.Rule })
 			if i < 0 {
-				t.Fatalf("there is no rule %q", br.rule)
+				t.Fatalf("there is no rule %q", d.Rule)
 			}
-			err := rules[i].apply(br.make(newFull()), ruleTime)
+			err := rules[i].apply(d.New(), ruleTime)
 			var na *NotApplicable
 			if err == nil || errors.As(err, &na) {
-				t.Fatalf("a shard that %s passes (%v)", br.name, err)
+				t.Fatalf("a shard that %s passes (%v)", d.Name, err)
 			}
 			t.Log(err)
 		})
@@ -59,547 +58,22 @@ func TestBrokenShardsAreCaught(t *testing.T) {
 	}
 }
 
+// hanging never returns from Do.
+type hanging struct {
+	tiercache.Shard
+	released chan struct{}
+}
+
+func (h hanging) Do(context.Context, []string) (any, error) {
+	<-h.released
+	return nil, nil
+}
+
 func TestHangingShardIsCaught(t *testing.T) {
 	released := make(chan struct{})
 	defer close(released)
-	hangs := broken{Shard: newFull(), do: func(context.Context, []string) (any, error) {
-		<-released
-		return nil, nil
-	}}
+	hangs := hanging{broken.Whole(), released}
 	if err := replyRules[0].apply(hangs, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), "has not returned") {
 		t.Errorf("a shard that hangs: %v", err)
 	}
-}
-
-var breaks = []struct {
-	rule, name string
-	make       func(good tiercache.Shard) tiercache.Shard
-}{
-	{"reply-shapes", "returns numbers as strings", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if n, ok := v.(int64); ok {
-				return strconv.FormatInt(n, 10)
-			}
-			return v
-		})
-	}},
-	{"reply-shapes", "reads numbers out of strings", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if s, ok := v.(string); ok {
-				if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-					return n
-				}
-			}
-			return v
-		})
-	}},
-	{"reply-shapes", "returns []byte", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if s, ok := v.(string); ok {
-				return []byte(s)
-			}
-			return v
-		})
-	}},
-	{"reply-shapes", "returns OK as nil", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if v == "OK" {
-				return nil
-			}
-			return v
-		})
-	}},
-	{"reply-shapes", "drops nil from a list", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if list, ok := v.([]any); ok {
-				return slices.DeleteFunc(list, func(e any) bool { return e == nil })
-			}
-			return v
-		})
-	}},
-	{"missing-key-is-nil", "returns an error for a missing key", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if v == nil {
-				return errors.New("redis: nil")
-			}
-			return v
-		})
-	}},
-	{"missing-key-is-nil", "returns an empty string for a missing key", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if v == nil {
-				return ""
-			}
-			return v
-		})
-	}},
-	{"resp2-shapes", "returns a map", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(cmd []string, v any) any {
-			if len(cmd) > 0 && cmd[0] == "HGETALL" {
-				return map[any]any{"f": "v"}
-			}
-			return v
-		})
-	}},
-	{"resp2-shapes", "writes doubles as Go does", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(cmd []string, v any) any {
-			if s, ok := v.(string); ok && cmd[0] == "ZSCORE" {
-				f, _ := strconv.ParseFloat(s, 64)
-				return fmt.Sprint(f)
-			}
-			return v
-		})
-	}},
-	{"resp2-shapes", "nests members and scores", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(cmd []string, v any) any {
-			if list, ok := v.([]any); ok && cmd[0] == "ZRANGE" {
-				return []any{list[:2], list[2:]}
-			}
-			return v
-		})
-	}},
-	{"script-replies", "flattens lists", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			list, ok := v.([]any)
-			if !ok {
-				return v
-			}
-			var flat []any
-			for _, e := range list {
-				if inner, nested := e.([]any); nested {
-					flat = append(flat, inner...)
-				} else {
-					flat = append(flat, e)
-				}
-			}
-			return flat
-		})
-	}},
-	{"script-replies", "passes integers through a float32", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if list, ok := v.([]any); ok {
-				for i, e := range list {
-					if n, ok := e.(int64); ok {
-						list[i] = int64(float32(n + 1))
-					}
-				}
-			}
-			return v
-		})
-	}},
-	{"server-text-first", "returns nil for an error", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if _, failed := v.(error); failed {
-				return nil
-			}
-			return v
-		})
-	}},
-	{"server-text-first", "puts its own name first", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if err, failed := v.(error); failed {
-				return fmt.Errorf("mine: %w", err)
-			}
-			return v
-		})
-	}},
-	{"server-text-first", "returns an error as a reply", func(good tiercache.Shard) tiercache.Shard {
-		return broken{Shard: good, do: func(ctx context.Context, cmd []string) (any, error) {
-			v, err := good.Do(ctx, cmd)
-			if err != nil {
-				return err, nil
-			}
-			return v, nil
-		}}
-	}},
-	{"refused-commands", "takes a refused command for done", func(good tiercache.Shard) tiercache.Shard {
-		return broken{Shard: good, do: func(ctx context.Context, cmd []string) (any, error) {
-			v, err := good.Do(ctx, cmd)
-			if err != nil && strings.Contains(err.Error(), "unknown command") {
-				return nil, nil
-			}
-			return v, err
-		}}
-	}},
-	{"other-errors-look-different", "dresses an ended context as the server's error", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if err, failed := v.(error); failed && code(err) == "" {
-				return fmt.Errorf("TIMEOUT %w", err)
-			}
-			return v
-		})
-	}},
-	{"binary-safe", "cuts strings at NUL", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if s, ok := v.(string); ok {
-				s, _, _ = strings.Cut(s, "\x00")
-				return s
-			}
-			return v
-		})
-	}},
-	{"binary-safe", "mends broken UTF-8", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if s, ok := v.(string); ok {
-				return strings.ToValidUTF8(s, "?")
-			}
-			return v
-		})
-	}},
-	{"large-value", "cuts values at 1 MB", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if s, ok := v.(string); ok && len(s) > 1<<20 {
-				return s[:1<<20]
-			}
-			return v
-		})
-	}},
-	{"pipeline-in-order", "returns the replies as they come", func(good tiercache.Shard) tiercache.Shard {
-		return broken{Shard: good, pipeline: func(ctx context.Context, cmds [][]string) []any {
-			list := good.Pipeline(ctx, cmds)
-			slices.Reverse(list)
-			return list
-		}}
-	}},
-	{"pipeline-in-order", "sends a long pipeline in two parts at once", func(good tiercache.Shard) tiercache.Shard {
-		return broken{Shard: good, pipeline: func(ctx context.Context, cmds [][]string) []any {
-			if len(cmds) < 1000 {
-				return good.Pipeline(ctx, cmds)
-			}
-			late := good.Pipeline(ctx, cmds[len(cmds)/2:])
-			return append(good.Pipeline(ctx, cmds[:len(cmds)/2]), late...)
-		}}
-	}},
-	{"pipeline-isolates", "stops at the first error", func(good tiercache.Shard) tiercache.Shard {
-		return broken{Shard: good, pipeline: func(ctx context.Context, cmds [][]string) []any {
-			list := good.Pipeline(ctx, cmds)
-			for i, v := range list {
-				if err, failed := v.(error); failed {
-					for ; i < len(list); i++ {
-						list[i] = err
-					}
-					break
-				}
-			}
-			return list
-		}}
-	}},
-	{"pipeline-of-none", "returns a reply for no command", func(good tiercache.Shard) tiercache.Shard {
-		return broken{Shard: good, pipeline: func(ctx context.Context, cmds [][]string) []any {
-			if len(cmds) == 0 {
-				return []any{nil}
-			}
-			return good.Pipeline(ctx, cmds)
-		}}
-	}},
-	{"tx-in-order", "returns the replies of MULTI as well", func(good tiercache.Shard) tiercache.Shard {
-		return broken{Shard: good, tx: func(ctx context.Context, cmds [][]string) ([]any, error) {
-			list, err := good.Tx(ctx, cmds)
-			return append([]any{"OK"}, list...), err
-		}}
-	}},
-	{"tx-element-errors", "fails for one element", func(good tiercache.Shard) tiercache.Shard {
-		return broken{Shard: good, tx: func(ctx context.Context, cmds [][]string) ([]any, error) {
-			list, err := good.Tx(ctx, cmds)
-			for _, v := range list {
-				if failed, ok := v.(error); ok {
-					return nil, failed
-				}
-			}
-			return list, err
-		}}
-	}},
-	{"tx-all-or-none", "runs the commands one by one", oneByOne},
-	{"tx-atomic", "runs the commands one by one", oneByOne},
-	{"ended-context", "ignores the context", func(good tiercache.Shard) tiercache.Shard {
-		return calls(good, func(ctx context.Context, cmds [][]string, run func(context.Context, [][]string) ([]any, error)) ([]any, error) {
-			return run(context.WithoutCancel(ctx), cmds)
-		})
-	}},
-	{"ended-context", "sends all the same", func(good tiercache.Shard) tiercache.Shard {
-		return calls(good, func(ctx context.Context, cmds [][]string, run func(context.Context, [][]string) ([]any, error)) ([]any, error) {
-			list, err := run(context.WithoutCancel(ctx), cmds)
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			return list, err
-		})
-	}},
-	{"ended-context", "forgets which context it was", func(good tiercache.Shard) tiercache.Shard {
-		return replies(good, func(_ []string, v any) any {
-			if err, failed := v.(error); failed && code(err) == "" {
-				return errors.New("mine: time-out")
-			}
-			return v
-		})
-	}},
-	{"deadline-is-kept", "waits for the server", func(good tiercache.Shard) tiercache.Shard {
-		return calls(good, func(ctx context.Context, cmds [][]string, run func(context.Context, [][]string) ([]any, error)) ([]any, error) {
-			list, err := run(context.WithoutCancel(ctx), cmds)
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			return list, err
-		})
-	}},
-	{"deadline-is-kept", "gives the next caller the late reply", func(good tiercache.Shard) tiercache.Shard {
-		var mu sync.Mutex
-		late := 0
-		return calls(good, func(ctx context.Context, cmds [][]string, run func(context.Context, [][]string) ([]any, error)) ([]any, error) {
-			list, err := run(ctx, cmds)
-			mu.Lock()
-			defer mu.Unlock()
-			if ctx.Err() != nil {
-				late++
-			} else if late > 0 {
-				late--
-				return make([]any, len(cmds)), nil
-			}
-			return list, err
-		})
-	}},
-	{"slices-unchanged", "writes into the commands", func(good tiercache.Shard) tiercache.Shard {
-		return calls(good, func(ctx context.Context, cmds [][]string, run func(context.Context, [][]string) ([]any, error)) ([]any, error) {
-			for _, cmd := range cmds {
-				cmd[0] = strings.ToUpper(cmd[0])
-			}
-			return run(ctx, cmds)
-		})
-	}},
-	{"slices-unchanged", "appends to the commands", func(good tiercache.Shard) tiercache.Shard {
-		return broken{Shard: good, tx: func(ctx context.Context, cmds [][]string) ([]any, error) {
-			_ = append(cmds, []string{"EXEC"})
-			return good.Tx(ctx, cmds)
-		}}
-	}},
-	{"slices-not-kept", "sends late what the slice holds then", func(good tiercache.Shard) tiercache.Shard {
-		var mu sync.Mutex
-		var late []string
-		return calls(good, func(ctx context.Context, cmds [][]string, run func(context.Context, [][]string) ([]any, error)) ([]any, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			if late != nil {
-				_, _ = good.Do(context.WithoutCancel(ctx), late)
-				late = nil
-			}
-			list, err := run(ctx, cmds)
-			if cmds[0][0] == "SET" {
-				late = cmds[0]
-			}
-			return list, err
-		})
-	}},
-	{"concurrent-use", "hands a reply to whoever asks first", func(good tiercache.Shard) tiercache.Shard {
-		box := make(chan any, 64)
-		return broken{Shard: good, do: func(ctx context.Context, cmd []string) (any, error) {
-			v, err := good.Do(ctx, cmd)
-			box <- v
-			time.Sleep(time.Millisecond) // long enough for another call to come between
-			return <-box, err
-		}}
-	}},
-	{"messages-in-order", "drops what comes while onMessage runs", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			n := 0
-			return good.Subscribe(ctx, channels, onReady, func(channel, payload string) {
-				if n++; n%1000 != 0 {
-					onMessage(channel, payload)
-				}
-			})
-		})
-	}},
-	{"messages-in-order", "delivers each in a goroutine of its own", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			return good.Subscribe(ctx, channels, onReady, func(channel, payload string) { go onMessage(channel, payload) })
-		})
-	}},
-	{"messages-in-order", "delivers each twice", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			return good.Subscribe(ctx, channels, onReady, func(channel, payload string) {
-				onMessage(channel, payload)
-				onMessage(channel, payload)
-			})
-		})
-	}},
-	{"messages-in-order", "delivers each channel in turn", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			var kept []message
-			return good.Subscribe(ctx, channels, onReady, func(channel, payload string) {
-				if channel != channels[0] && len(kept) < 10 {
-					kept = append(kept, message{channel, payload})
-					return
-				}
-				onMessage(channel, payload)
-				for _, m := range kept {
-					onMessage(m.channel, m.payload)
-				}
-				kept = nil
-			})
-		})
-	}},
-	{"messages-in-order", "subscribes to all channels", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			return good.Subscribe(ctx, append([]string{strings.TrimSuffix(channels[0], "a") + "d"}, channels...), onReady, onMessage)
-		})
-	}},
-	{"ready-means-subscribed", "calls onReady before the server has answered", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			onReady(func(context.Context) error { time.Sleep(20 * time.Millisecond); return nil })
-			time.Sleep(10 * time.Millisecond)
-			return good.Subscribe(ctx, channels, func(func(context.Context) error) {}, onMessage)
-		})
-	}},
-	{"ready-means-subscribed", "calls onReady when the first channel is confirmed", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			return good.Subscribe(ctx, channels[:1], onReady, onMessage)
-		})
-	}},
-	{"ping-comes-last", "pings on another connection", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			return good.Subscribe(ctx, channels, func(func(context.Context) error) {
-				onReady(func(ctx context.Context) error {
-					_, err := good.Do(ctx, []string{"PING"})
-					return err
-				})
-			}, onMessage)
-		})
-	}},
-	{"ping-comes-last", "answers a ping before the message is handled", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			queue := make(chan message, 1000)
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				for m := range queue {
-					onMessage(m.channel, m.payload)
-				}
-			}()
-			err := good.Subscribe(ctx, channels, onReady, func(channel, payload string) { queue <- message{channel, payload} })
-			close(queue)
-			<-done
-			return err
-		})
-	}},
-	{"pings-at-once", "answers one ping at a time and forgets the rest", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			return good.Subscribe(ctx, channels, func(ping func(context.Context) error) {
-				var mu sync.Mutex
-				onReady(func(ctx context.Context) error {
-					if !mu.TryLock() {
-						return errors.New("busy")
-					}
-					defer mu.Unlock()
-					time.Sleep(time.Millisecond)
-					return ping(ctx)
-				})
-			}, onMessage)
-		})
-	}},
-	{"ping-context", "ignores the context of a ping", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			return good.Subscribe(ctx, channels, func(ping func(context.Context) error) {
-				onReady(func(ctx context.Context) error { return ping(context.WithoutCancel(ctx)) })
-			}, onMessage)
-		})
-	}},
-	{"ping-context", "ends the subscription when a ping takes too long", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			life, end := context.WithCancel(ctx)
-			defer end()
-			return good.Subscribe(life, channels, func(ping func(context.Context) error) {
-				onReady(func(ctx context.Context) error {
-					err := ping(ctx)
-					if ctx.Err() != nil {
-						end()
-					}
-					return err
-				})
-			}, onMessage)
-		})
-	}},
-	{"messages-hold-any-bytes", "mends broken UTF-8 in messages", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			return good.Subscribe(ctx, channels, onReady, func(channel, payload string) { onMessage(channel, strings.ToValidUTF8(payload, "?")) })
-		})
-	}},
-	{"subscribe-until-ctx-ends", "goes on when the context ends", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			life, end := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-			defer end()
-			return good.Subscribe(life, channels, onReady, onMessage)
-		})
-	}},
-	{"subscribe-until-ctx-ends", "calls the end of its context a success", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			err := good.Subscribe(ctx, channels, onReady, onMessage)
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
-		})
-	}},
-	{"nothing-after-return", "leaves its reader running", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			go good.Subscribe(context.WithoutCancel(ctx), channels, onReady, onMessage)
-			<-ctx.Done()
-			return ctx.Err()
-		})
-	}},
-	{"nothing-after-return", "pings without a subscription", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			return good.Subscribe(ctx, channels, func(ping func(context.Context) error) {
-				onReady(func(pingCtx context.Context) error {
-					if ctx.Err() != nil {
-						return nil
-					}
-					return ping(pingCtx)
-				})
-			}, onMessage)
-		})
-	}},
-	{"loss-ends-it", "subscribes again by itself", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			err := good.Subscribe(ctx, channels, onReady, onMessage)
-			for ctx.Err() == nil {
-				err = good.Subscribe(ctx, channels, func(func(context.Context) error) {}, onMessage)
-			}
-			return err
-		})
-	}},
-	{"loss-ends-it", "says that a context ended", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			if err := good.Subscribe(ctx, channels, onReady, onMessage); ctx.Err() != nil {
-				return err
-			}
-			return context.Canceled
-		})
-	}},
-	{"no-channel-is-an-error", "waits for messages of no channel", func(good tiercache.Shard) tiercache.Shard {
-		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			if len(channels) == 0 {
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return good.Subscribe(ctx, channels, onReady, onMessage)
-		})
-	}},
-}
-
-// oneByOne runs a Tx without a transaction, as a client does that splits it.
-func oneByOne(good tiercache.Shard) tiercache.Shard {
-	return broken{Shard: good, tx: func(ctx context.Context, cmds [][]string) ([]any, error) {
-		list := make([]any, len(cmds))
-		var first error
-		for i, cmd := range cmds {
-			v, err := good.Do(ctx, cmd)
-			if list[i] = v; err != nil {
-				list[i], first = err, err
-			}
-			time.Sleep(50 * time.Microsecond) // as a round trip takes
-		}
-		if first != nil && strings.Contains(first.Error(), "unknown command") {
-			return nil, first
-		}
-		return list, nil
-	}}
 }
