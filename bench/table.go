@@ -36,7 +36,7 @@ func (r *Result) WriteTable(w io.Writer) error {
 		if t.Title != "" {
 			b.WriteString(t.Title + "\n")
 		}
-		t.write(&b)
+		t.WriteText(&b)
 	}
 	for _, n := range r.Notes() {
 		b.WriteString("\n" + n)
@@ -62,8 +62,8 @@ func (r *Result) Headline() string {
 	return s
 }
 
-// write aligns numbers to the right and all else to the left.
-func (t Table) write(b *strings.Builder) {
+// WriteText writes the table for a terminal; it aligns numbers to the right and all else to the left.
+func (t Table) WriteText(b *strings.Builder) {
 	width := make([]int, len(t.Head))
 	rows := append([][]string{t.Head}, t.Rows...)
 	for _, row := range rows {
