@@ -278,7 +278,7 @@ func TestTTLEnds(t *testing.T) {
 
 func TestToken(t *testing.T) {
 	s := open(t, &proxy.Options{Token: "secret"})
-	for _, path := range []string{"/cache/k", "/metrics", "/", "/dashboard/live"} {
+	for _, path := range []string{"/cache/k", "/metrics", "/", "/dashboard/style.css"} {
 		got := s.ask(t, "GET", path, "").wantError(t, 401, "token")
 		if !strings.HasPrefix(got.header.Get("WWW-Authenticate"), "Basic ") {
 			t.Errorf("%s: got header %v", path, got.header)
