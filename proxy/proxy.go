@@ -65,6 +65,9 @@ func (p *Proxy) Close() error {
 	return p.cache.Close()
 }
 
+// Owner returns the name of the shard that has the key.
+func (p *Proxy) Owner(key string) string { return p.cache.Ring().Locate(key) }
+
 // A route is what a request is for.
 type route struct {
 	name    string
