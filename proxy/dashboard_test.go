@@ -64,7 +64,7 @@ func TestDashboardEscapes(t *testing.T) {
 		}
 	}
 	metrics := s.ask(t, "GET", "/metrics", "").want(t, 200).body
-	if !strings.Contains(metrics, `shardkit_shard_commands_total{shard="<script>alert(\"x\")</script>&$1"}`) {
+	if !strings.Contains(metrics, `tiercache_shard_commands_total{cache="proxy",shard="<script>alert(\"x\")</script>&$1"}`) {
 		t.Errorf("metrics do not have the name: %s", metrics)
 	}
 }

@@ -8,6 +8,7 @@ require (
 	github.com/prometheus/client_golang v1.25.0
 	github.com/shardkit/shardkit/ring v0.0.0
 	github.com/shardkit/shardkit/tiercache v0.0.0
+	github.com/shardkit/shardkit/tiercache/metrics v0.0.0
 	go.uber.org/goleak v1.3.0
 )
 
@@ -32,4 +33,5 @@ require (
 replace (
 	github.com/shardkit/shardkit/ring => ../ring
 	github.com/shardkit/shardkit/tiercache => ../tiercache
+	github.com/shardkit/shardkit/tiercache/metrics => ../tiercache/metrics
 )

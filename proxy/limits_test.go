@@ -188,7 +188,7 @@ func TestMetrics(t *testing.T) {
 		`shardkit_http_request_duration_seconds_count{code="200",method="GET",route="cache"} 3`,
 		`shardkit_http_request_duration_seconds_count{code="404",method="GET",route="cache"} 1`,
 		`shardkit_http_request_duration_seconds_count{code="405",method="other",route="cache"} 1`,
-		`shardkit_cache_reads_total{answered="none"} 1`,
+		`tiercache_reads_total{cache="proxy",tier="none"} 1`,
 		`go_goroutines `,
 	} {
 		if !strings.Contains(m.body, line) {

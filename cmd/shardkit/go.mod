@@ -35,6 +35,7 @@ require (
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
+	github.com/shardkit/shardkit/tiercache/metrics v0.0.0 // indirect
 	github.com/sony/gobreaker/v2 v2.4.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/image v0.45.0 // indirect
@@ -55,4 +56,5 @@ replace (
 	github.com/shardkit/shardkit/ring => ../../ring
 	github.com/shardkit/shardkit/slotmap => ../../slotmap
 	github.com/shardkit/shardkit/tiercache => ../../tiercache
+	github.com/shardkit/shardkit/tiercache/metrics => ../../tiercache/metrics
 )

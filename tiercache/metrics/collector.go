@@ -22,7 +22,7 @@ type Source interface{ Stats() tiercache.Stats }
 // need different names.
 func NewCollector(name string, cache Source) prometheus.Collector {
 	c := &collector{cache: cache}
-	constant := prometheus.Labels{"cache": label(name)}
+	constant := prometheus.Labels{"cache": Label(name)}
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		d := prometheus.NewDesc("tiercache_"+name, help, labels, constant)
 		c.all = append(c.all, d)
@@ -83,7 +83,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	gauge(c.localEntries, float64(s.LocalEntries))
 	count(c.localRefused, s.RefusedLocal)
 	for _, shard := range s.Shards {
-		name := label(shard.Name)
+		name := Label(shard.Name)
 		count(c.commands, shard.Calls, name)
 		count(c.commandErrors, shard.Errors, name)
 		count(c.commandsRefused, shard.Refused, name)
@@ -112,8 +112,9 @@ func buckets(s *tiercache.ShardStats) map[float64]uint64 {
 	return b
 }
 
-// label is a name as a label can be: those of Prometheus are UTF-8.
-func label(name string) string {
+// Label is a name as the metrics carry it: itself where it is UTF-8, as a label has
+// to be, and else quoted, so that different names stay different.
+func Label(name string) string {
 	if utf8.ValidString(name) {
 		return name
 	}
