@@ -24,10 +24,11 @@ type remote struct {
 
 	stateKey, channel string
 
-	clock   shardClock
-	hellos  singleflight.Group
-	breaker *gobreaker.TwoStepCircuitBreaker[any]
-	stats   remoteStats
+	clock     shardClock
+	deadlines deadlines
+	hellos    singleflight.Group
+	breaker   *gobreaker.TwoStepCircuitBreaker[any]
+	stats     remoteStats
 
 	// A hit in L1 asks for these two, and nothing else.
 	generation atomic.Uint64 // of the view
@@ -52,6 +53,7 @@ func newRemote(name string, shard Shard, opts *Options, off mechanisms) *remote 
 		stateKey: opts.Namespace + "#state",
 		channel:  opts.Namespace + "#notices",
 	}
+	r.deadlines.timeout = opts.Timeout
 	r.view.Store(new(view))
 	r.listener.kick = make(chan struct{}, 1)
 	r.breaker = gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
@@ -84,7 +86,7 @@ func (r *remote) synced() *view {
 
 // send runs one command, within the deadline.
 func (r *remote) send(ctx context.Context, cmd []string) (any, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
+	ctx, cancel := r.deadlines.limit(ctx)
 	defer cancel()
 	start := now()
 	reply, err := r.shard.Do(ctx, cmd)

@@ -148,7 +148,7 @@ func (c *Cache[V]) bodyEntry(r *remote, v *view, body string, sequence, at, life
 }
 
 func (c *Cache[V]) writeTo(ctx context.Context, r *remote, keys []string, items []item) (*scriptReply, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
+	ctx, cancel := r.deadlines.limit(ctx)
 	defer cancel()
 	if err := r.ready(ctx); err != nil {
 		return nil, err
