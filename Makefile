@@ -34,7 +34,7 @@ conformance: ## check both adapters by the suite, and against their reports; REP
 	@tools/servers/install-redis
 	@mkdir -p $(REPORTS) && go build -o bin/shardkit ./cmd/shardkit
 	@for client in goredis rueidis; do \
-	  bin/shardkit conform --client $$client --report $(REPORTS)/$$client.json \
+	  bin/shardkit conform --client $$client --profile slots,replset,tiercache --report $(REPORTS)/$$client.json \
 	    $(if $(filter conformance/reports,$(REPORTS)),,--expect conformance/reports/$$client.json) || exit 1; \
 	done
 
@@ -57,6 +57,10 @@ soak: ## try properties with fresh seeds for SECONDS=600, or with the seeds from
 peers-ring: ## set the rings of other projects beside ours: evenness, moved keys, speed
 	@go -C tools/peers run ./rings
 
+consumers: ## build and run programs that import one released module each, as their authors get it
+	@tools/servers/install-redis
+	@GOWORK=off go -C tools/consumers run .
+
 build: ## build the shardkit command into bin/
 	go build -o bin/shardkit ./cmd/shardkit
 
@@ -74,4 +78,4 @@ bin/gotestsum bin/staticcheck: tools/dev/go.mod tools/dev/go.sum
 	@GOWORK=off go -C tools/dev build -o ../../bin/ tool
 	@touch bin/gotestsum bin/staticcheck
 
-.PHONY: help demo test test-speed test-servers conformance defects test-long soak peers-ring build check generate servers
+.PHONY: help demo test test-speed test-servers conformance defects test-long soak peers-ring consumers build check generate servers

@@ -1,0 +1,10 @@
+module github.com/shardkit/shardkit/tools/consumers
+
+go 1.26.0
+
+require (
+	github.com/shardkit/shardkit/harness v0.0.0
+	golang.org/x/mod v0.43.0
+)
+
+replace github.com/shardkit/shardkit/harness => ../../harness
