@@ -32,7 +32,12 @@ const (
 	Slots   Profile = "slots"   // which slot a key is in, and the tag that names a slot
 	Replset Profile = "replset" // what a replicated set asks of a Redis Cluster client
 	Ring    Profile = "ring"    // placement of keys on independent nodes
+
+	Tiercache Profile = "tiercache" // what a cache asks of a client of one Redis server
 )
+
+// Profiles are all of them.
+var Profiles = []Profile{Slots, Replset, Ring, Tiercache}
 
 // A Level says who must pass.
 type Level string
@@ -75,7 +80,7 @@ const ReplicaReader Feature = "replica-reader"
 // Cases returns the suite's own cases, in the order of their ids.
 func Cases() []Case {
 	var all []Case
-	for _, some := range [][]Case{slotCases, contractCases(), liveCases, faultCases, ringCases} {
+	for _, some := range [][]Case{slotCases, contractCases(), liveCases, faultCases, ringCases, shardRuleCases(), shardCases} {
 		all = append(all, some...)
 	}
 	return all
@@ -83,5 +88,5 @@ func Cases() []Case {
 
 // local reports whether the case needs neither servers nor a backend.
 func (c Case) local() bool {
-	return c.Profile != Replset && (c.Tier == Contract || c.Tier == Property)
+	return c.Profile != Replset && c.Profile != Tiercache && (c.Tier == Contract || c.Tier == Property)
 }

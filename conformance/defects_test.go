@@ -18,6 +18,8 @@ import (
 	"github.com/shardkit/shardkit/replset/replsettest/broken"
 	"github.com/shardkit/shardkit/ring"
 	"github.com/shardkit/shardkit/slotmap"
+	"github.com/shardkit/shardkit/tiercache"
+	shardbroken "github.com/shardkit/shardkit/tiercache/tiercachetest/broken"
 )
 
 // A defect is a deliberately broken implementation, and the case that must catch it.
@@ -27,12 +29,14 @@ type defect struct {
 	target Target
 }
 
+func (d defect) live() bool { return d.target.Cluster != nil || d.target.Shards != nil }
+
 // Every case catches a defect that was made for it. With -v the table is printed. Those of tier fault wait for servers and time-outs, and
 // are left to SHARDKIT_LONG=1.
 func TestDefects(t *testing.T) {
 	cluster := defectCluster(t)
 	long := os.Getenv("SHARDKIT_LONG") == "1"
-	all := slices.Concat(contractDefects(), slotDefects(cluster), ringDefects(), liveDefects(cluster))
+	all := slices.Concat(contractDefects(), slotDefects(cluster), ringDefects(), liveDefects(cluster), shardRuleDefects(), shardDefects(t))
 	unproved := map[string]bool{}
 	for _, c := range Cases() {
 		unproved[c.ID] = true
@@ -57,7 +61,7 @@ func TestDefects(t *testing.T) {
 	t.Run("in memory", func(t *testing.T) {
 		for i, d := range all {
 			delete(unproved, d.caught)
-			if d.target.Cluster == nil {
+			if !d.live() {
 				t.Run(d.caught+" "+d.does, func(t *testing.T) {
 					t.Parallel() // most of them wait
 					check(t, i)
@@ -66,7 +70,7 @@ func TestDefects(t *testing.T) {
 		}
 	})
 	for i, d := range all {
-		if d.target.Cluster != nil && (long || d.caught < "RS-2") {
+		if d.live() && (long || !strings.Contains(d.caught, "-2")) {
 			t.Run(d.caught+" "+d.does, func(t *testing.T) { check(t, i) })
 		}
 	}
@@ -103,6 +107,97 @@ func contractDefects() []defect {
 		}})
 	}
 	return list
+}
+
+func shardRuleDefects() []defect {
+	ids := map[string]string{}
+	for _, c := range shardRuleCases() {
+		ids[c.Name] = c.ID
+	}
+	var list []defect
+	for _, d := range shardbroken.Defects {
+		list = append(list, defect{d.Name, ids[d.Rule], Target{
+			Serverless: true, Profiles: []Profile{Tiercache},
+			Shard: func(context.Context, Connection) (tiercache.Shard, func(), error) { return d.New(), nil, nil },
+		}})
+	}
+	return list
+}
+
+// changedShard is a shard some of whose methods are replaced.
+type changedShard struct {
+	tiercache.Shard
+	do        func(ctx context.Context, cmd []string) (any, error)
+	subscribe func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error
+}
+
+func (s changedShard) Do(ctx context.Context, cmd []string) (any, error) {
+	if s.do == nil {
+		return s.Shard.Do(ctx, cmd)
+	}
+	return s.do(ctx, cmd)
+}
+
+func (s changedShard) Subscribe(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
+	if s.subscribe == nil {
+		return s.Shard.Subscribe(ctx, channels, onReady, onMessage)
+	}
+	return s.subscribe(ctx, channels, onReady, onMessage)
+}
+
+func shardDefects(t *testing.T) []defect {
+	// All shards of one target are of one server, which has an address as somebody else's does: cases of tier live run.
+	with := func(change func(good tiercache.Shard) tiercache.Shard) Target {
+		server := shardbroken.Whole()
+		return Target{
+			Profiles: []Profile{Tiercache}, Addrs: []string{"memory:1"},
+			Shard: func(context.Context, Connection) (tiercache.Shard, func(), error) { return change(server), nil, nil },
+		}
+	}
+	// A real one, for what a frozen server does.
+	shards := harnesstest.Shards(t, harness.Options{Shards: 1, Private: true})
+	node := shards.Nodes()[0]
+	return []defect{
+		{"loses a notice", "TS-101", with(func(good tiercache.Shard) tiercache.Shard {
+			return changedShard{Shard: good, subscribe: func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
+				n := 0
+				return good.Subscribe(ctx, channels, onReady, func(channel, payload string) {
+					if n++; n%10 != 0 {
+						onMessage(channel, payload)
+					}
+				})
+			}}
+		})},
+		{"takes a lost subscription for a quiet one", "TS-102", with(func(good tiercache.Shard) tiercache.Shard {
+			return changedShard{Shard: good, subscribe: func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
+				err := good.Subscribe(ctx, channels, func(ping func(context.Context) error) {
+					onReady(func(ctx context.Context) error {
+						_, err := good.Do(ctx, []string{"PING"})
+						return err
+					})
+				}, onMessage)
+				if ctx.Err() != nil {
+					return err
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			}}
+		})},
+		{"sends a command again after a time-out", "TS-201", Target{
+			Profiles: []Profile{Tiercache}, Shards: shards,
+			Shard: func(_ context.Context, c Connection) (tiercache.Shard, func(), error) {
+				return changedShard{Shard: shardbroken.Whole(), do: func(ctx context.Context, cmd []string) (any, error) {
+					first, cancel := context.WithTimeout(ctx, c.Patience)
+					defer cancel()
+					v, err := node.Do(first, cmd...)
+					if first.Err() != nil {
+						v, err = node.Do(ctx, cmd...)
+					}
+					return v, err
+				}}, nil, nil
+			},
+		}},
+	}
 }
 
 func slotDefects(c *harness.Cluster) []defect {

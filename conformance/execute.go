@@ -26,7 +26,7 @@ func Execute(ctx context.Context, target Target) (Report, error) {
 	for _, c := range s.cases {
 		s.result(ctx, c)
 	}
-	err = s.close()
+	err = errors.Join(s.close(), s.closeShard())
 	return s.report(), err
 }
 
@@ -43,6 +43,7 @@ type suite struct {
 	cluster *harness.Cluster // nil with servers that are somebody else's
 	own     bool             // the cluster is the suite's to close
 	used    bool             // keys may have been written
+	shard   shardServer
 }
 
 func newSuite(target Target) (*suite, error) {
@@ -80,7 +81,7 @@ func (s *suite) result(ctx context.Context, c Case) Result {
 	} else if not = s.obstacle(ctx, c); not == nil {
 		s.Log("%s: %s", c.ID, c.Name)
 		s.run(ctx, c, &r)
-		if r.Status == StatusError && c.Tier == Fault && s.own && ctx.Err() == nil {
+		if r.Status == StatusError && c.Tier == Fault && c.Profile != Tiercache && s.own && ctx.Err() == nil {
 			// Servers fail to agree on a move now and then: the fault is made once more, on others.
 			s.Log("%s: once more, on new servers: %s", c.ID, r.Seen)
 			s.discard()
@@ -132,7 +133,11 @@ func (s *suite) obstacle(ctx context.Context, c Case) *ending {
 	if s.Serverless && (c.Tier == Live || c.Tier == Fault) {
 		return &ending{StatusUnavailable, ReasonNoServer, "the target has no servers"}
 	}
-	if err := s.open(ctx); err != nil {
+	open := s.open
+	if c.Profile == Tiercache {
+		open = s.openShard
+	}
+	if err := open(ctx); err != nil {
 		if errors.Is(err, harness.ErrNoServer) {
 			return &ending{StatusUnavailable, ReasonNoServer, err.Error()}
 		}
@@ -181,9 +186,14 @@ func (s *suite) run(ctx context.Context, c Case, r *Result) {
 		r.Status, r.Reason, r.Seen = StatusFail, ReasonTimeout, hung
 	}
 	if r.Status.Bad() {
-		r.State = s.state()
+		if r.State = s.state(); c.Profile == Tiercache {
+			r.State = s.shardState()
+		}
 	}
-	if c.Tier == Fault {
+	switch {
+	case c.Tier == Fault && c.Profile == Tiercache:
+		s.mendShard(r, hung != "")
+	case c.Tier == Fault:
 		s.mend(r, hung != "")
 	}
 }

@@ -19,7 +19,7 @@ func TestAuthorsModule(t *testing.T) {
 	dir := t.TempDir()
 	mod := "module example.com/mine\n\ngo 1.26.0\n\nrequire (\n"
 	replace := ""
-	for _, m := range []string{"conformance", "harness", "replset", "ring", "slotmap"} {
+	for _, m := range []string{"conformance", "harness", "replset", "ring", "slotmap", "tiercache"} {
 		mod += "\tgithub.com/shardkit/shardkit/" + m + " v0.0.0\n"
 		replace += "replace github.com/shardkit/shardkit/" + m + " => " + filepath.Join(root, m) + "\n"
 	}
@@ -29,12 +29,17 @@ func TestAuthorsModule(t *testing.T) {
 		}
 	}
 	write("go.mod", mod+")\n\n"+replace)
-	write("mine.go", `// Package mine is an adapter: here of the backend without a server.
+	write("mine.go", `// Package mine is an adapter: here of the backend and the shard without a server.
 package mine
 
-import "github.com/shardkit/shardkit/replset/memory"
+import (
+	"github.com/shardkit/shardkit/replset/memory"
+	shardmemory "github.com/shardkit/shardkit/tiercache/memory"
+)
 
 func New() *memory.Backend { return memory.New() }
+
+func NewShard() *shardmemory.Shard { return shardmemory.New(nil) }
 `)
 	write("mine_test.go", `package mine
 
@@ -44,12 +49,14 @@ import (
 
 	"github.com/shardkit/shardkit/conformance"
 	"github.com/shardkit/shardkit/replset"
+	"github.com/shardkit/shardkit/tiercache"
 )
 
 func TestConformance(t *testing.T) {
 	conformance.Run(t, conformance.Target{
 		Name: "mine", Serverless: true,
 		Backend: func(context.Context, conformance.Connection) (replset.Backend, func(), error) { return New(), nil, nil },
+		Shard: func(context.Context, conformance.Connection) (tiercache.Shard, func(), error) { return NewShard(), nil, nil },
 	})
 }
 `)
@@ -70,7 +77,7 @@ func TestConformance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Failed()) > 0 || report.Profiles[1].Core[StatusPass] < 20 {
+	if len(report.Failed()) > 0 || report.Profiles[1].Core[StatusPass] < 20 || report.Profiles[2].Core[StatusPass] < 20 {
 		t.Errorf("the report counts %v", report.Profiles)
 	}
 	modules := command("list", "-m", "all")

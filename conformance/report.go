@@ -94,7 +94,8 @@ type Servers struct {
 	Version  string `json:"version,omitempty"`
 	Provider string `json:"provider"` // "process: ...", "address: ...", "none"
 	Masters  int    `json:"masters"`
-	Replicas int    `json:"replicas"` // of all masters together
+	Replicas int    `json:"replicas"`         // of all masters together
+	Shards   int    `json:"shards,omitempty"` // servers by themselves
 }
 
 // A Platform is the machine's kind.

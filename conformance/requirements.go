@@ -20,6 +20,7 @@ func Requirements(cases []Case) string {
 		{Slots, "which slot a key is in, and the tag that names a slot"},
 		{Replset, "what a replicated set asks of a Redis Cluster client"},
 		{Ring, "placement of keys on independent nodes"},
+		{Tiercache, "what a cache asks of a client of one Redis server"},
 	} {
 		fmt.Fprintf(&b, "\n## Profile %s: %s\n\n| id | name | level | tier | requirement |\n|---|---|---|---|---|\n", p.profile, p.about)
 		for _, c := range cases {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -45,7 +46,7 @@ func Run(t *testing.T, target Target) {
 			})
 		}
 	}
-	if err := s.close(); err != nil {
+	if err := errors.Join(s.close(), s.closeShard()); err != nil {
 		t.Error(err)
 	}
 	if file := os.Getenv("SHARDKIT_REPORT"); file != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/shardkit/shardkit/replset/memory"
 )
 
-// The package's own subjects: shardkit's slots and ring, and the in-memory backend, which knows no scripts.
+// The package's own subjects: shardkit's slots and ring, and the in-memory backend and shard, which do not know every command.
 func TestConformance(t *testing.T) {
 	Run(t, Target{
 		Name:       "memory",
@@ -16,6 +16,7 @@ func TestConformance(t *testing.T) {
 		Backend: func(context.Context, Connection) (replset.Backend, func(), error) {
 			return memory.New(), nil, nil
 		},
-		Ring: ShardkitRing(nil),
+		Ring:  ShardkitRing(nil),
+		Shard: inMemoryShard,
 	})
 }

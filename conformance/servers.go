@@ -44,7 +44,8 @@ func (s *suite) start(ctx context.Context) (err error) {
 		return err
 	}
 	v := s.cluster.Version()
-	s.servers = Servers{Name: v.Name, Version: v.Number, Provider: s.cluster.Provider(), Masters: len(masters), Replicas: len(s.cluster.Nodes()) - len(masters)}
+	s.servers.Name, s.servers.Version, s.servers.Provider = v.Name, v.Number, s.cluster.Provider()
+	s.servers.Masters, s.servers.Replicas = len(masters), len(s.cluster.Nodes())-len(masters)
 	return nil
 }
 
@@ -149,11 +150,15 @@ func (s *suite) state() string {
 	if s.cluster == nil {
 		return s.servers.Provider
 	}
+	return s.stateOf(s.cluster.Group)
+}
+
+func (s *suite) stateOf(g *harness.Group) string {
 	ctx, cancel := context.WithTimeout(context.Background(), s.scale(5*time.Second))
 	defer cancel()
 	var b strings.Builder
-	fmt.Fprintln(&b, s.cluster.Provider())
-	for _, n := range s.cluster.Nodes() {
+	fmt.Fprintln(&b, g.Provider())
+	for _, n := range g.Nodes() {
 		fmt.Fprintf(&b, "%s: %v", n, n.State(ctx))
 		if v, err := n.Do(ctx, "CLUSTER", "NODES"); err == nil {
 			for line := range strings.Lines(fmt.Sprint(v)) {
@@ -164,7 +169,7 @@ func (s *suite) state() string {
 		}
 		fmt.Fprintln(&b)
 	}
-	fmt.Fprint(&b, s.cluster.Timeline())
+	fmt.Fprint(&b, g.Timeline())
 	return b.String()
 }
 
@@ -201,7 +206,14 @@ func (s *suite) discard() {
 
 // restore thaws and restarts what is frozen or dead, and waits for the cluster to agree.
 func restore(ctx context.Context, c *harness.Cluster) error {
-	for _, n := range c.Nodes() {
+	if err := revive(ctx, c.Group); err != nil {
+		return err
+	}
+	return c.WaitReady(ctx)
+}
+
+func revive(ctx context.Context, g *harness.Group) error {
+	for _, n := range g.Nodes() {
 		switch n.State(ctx) {
 		case harness.Frozen:
 			if err := n.Thaw(); err != nil {
@@ -213,7 +225,7 @@ func restore(ctx context.Context, c *harness.Cluster) error {
 			}
 		}
 	}
-	return c.WaitReady(ctx)
+	return nil
 }
 
 // close deletes the run's keys from servers that stay, and ends those that do not.

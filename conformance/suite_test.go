@@ -16,6 +16,8 @@ import (
 
 	"github.com/shardkit/shardkit/replset"
 	"github.com/shardkit/shardkit/replset/memory"
+	"github.com/shardkit/shardkit/tiercache"
+	shardmemory "github.com/shardkit/shardkit/tiercache/memory"
 )
 
 // own is a target whose cases are given: none of the suite's is run.
@@ -32,6 +34,10 @@ func own(cases ...Case) Target {
 
 func inMemory(context.Context, Connection) (replset.Backend, func(), error) {
 	return memory.New(), nil, nil
+}
+
+func inMemoryShard(context.Context, Connection) (tiercache.Shard, func(), error) {
+	return shardmemory.New(nil), nil, nil
 }
 
 func execute(t *testing.T, target Target) (Report, map[string]Result) {
@@ -192,6 +198,9 @@ func TestTargetsThatMakeNoSense(t *testing.T) {
 		"addresses and none":    {Name: "x", Addrs: []string{"h:1"}, Serverless: true},
 		"no backend":            {Name: "x", Profiles: []Profile{Replset}},
 		"no ring":               {Name: "x", Profiles: []Profile{Ring}},
+		"no shard":              {Name: "x", Profiles: []Profile{Tiercache}},
+		"two shards":            {Name: "x", Profiles: []Profile{Tiercache}, Shard: inMemoryShard, Addrs: []string{"h:1", "h:2"}},
+		"a cluster and a shard": {Name: "x", Profiles: []Profile{Slots, Tiercache}, Shard: inMemoryShard, Addrs: []string{"h:1"}},
 		"no such profile":       {Name: "x", Profiles: []Profile{"slot"}},
 		"no such tier":          {Name: "x", Tiers: []Tier{"contracts"}},
 		"no such case":          {Name: "x", Only: []string{"RS-999"}},
@@ -223,10 +232,11 @@ func TestRequirementsAreCurrent(t *testing.T) {
 func TestCases(t *testing.T) {
 	names := map[string]bool{}
 	for _, c := range Cases() {
-		if names[c.Name] || c.Name != strings.ToLower(c.Name) || strings.Contains(c.Name, " ") {
+		name := string(c.Profile) + "/" + c.Name
+		if names[name] || c.Name != strings.ToLower(c.Name) || strings.Contains(c.Name, " ") {
 			t.Errorf("%s: the name %q is taken, or not of lower-case words", c.ID, c.Name)
 		}
-		names[c.Name] = true
+		names[name] = true
 		if c.Level == Extended && len(c.Features) == 0 || c.Level == Core && len(c.Features) > 0 {
 			t.Errorf("%s is %s, with the features %v", c.ID, c.Level, c.Features)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/shardkit/shardkit/replset"
 	"github.com/shardkit/shardkit/ring"
 	"github.com/shardkit/shardkit/slotmap"
+	"github.com/shardkit/shardkit/tiercache"
 )
 
 // T is a case's run: what it may use, and where it says what it saw. It looks like *testing.T, and the same holds: Fatalf and
@@ -29,6 +30,7 @@ type T struct {
 	ended    *ending // set by what ends the case without a verdict
 	cleanups []func()
 	backend  replset.Backend
+	shard    tiercache.Shard
 }
 
 // ending is why a case has no verdict.
@@ -156,6 +158,37 @@ func (t *T) Connect(patience time.Duration) replset.Backend {
 	}
 	t.Cleanup(closed)
 	return b
+}
+
+// Shard returns the shard under test, connected once a case.
+func (t *T) Shard() tiercache.Shard {
+	if t.shard == nil {
+		t.shard = t.ConnectShard(t.Scale(3 * time.Second))
+	}
+	return t.shard
+}
+
+// ConnectShard returns a shard over a new client, which waits for a silent server as long as patience says. It is closed when
+// the case has ended.
+func (t *T) ConnectShard(patience time.Duration) tiercache.Shard {
+	if t.suite.Target.Shard == nil {
+		t.Unsupported("the target has no shard")
+	}
+	s, closed, err := t.suite.connectShard(t.ctx, patience)
+	if err != nil {
+		t.Broken("connecting the shard: %v", err)
+	}
+	t.Cleanup(closed)
+	return s
+}
+
+// ShardServer returns the shard's server, for a case of tier fault to break. It ends the case where that is somebody
+// else's.
+func (t *T) ShardServer() *harness.Node {
+	if t.suite.shard.group == nil {
+		t.end(StatusUnavailable, ReasonNotOurs, "the server is not the suite's own to look into or to break")
+	}
+	return t.suite.shard.group.Nodes()[0]
 }
 
 // Cluster returns the servers, for a case of tier fault to break, or for others to look at. It ends the case where they are

@@ -14,6 +14,7 @@ import (
 	"github.com/shardkit/shardkit/harness"
 	"github.com/shardkit/shardkit/replset"
 	"github.com/shardkit/shardkit/ring"
+	"github.com/shardkit/shardkit/tiercache"
 )
 
 // A Target is what is checked, and over which servers.
@@ -30,7 +31,11 @@ type Target struct {
 	// seen nothing yet. Needed for profile replset.
 	Backend func(ctx context.Context, c Connection) (b replset.Backend, close func(), err error)
 
-	// Serverless says that the backend needs no servers, being one itself. Cases that need real ones are unavailable.
+	// Shard connects the shard under test, over a client with the options that its author recommends, to the one server
+	// that the connection names. It is called as Backend is. Needed for profile tiercache.
+	Shard func(ctx context.Context, c Connection) (s tiercache.Shard, close func(), err error)
+
+	// Serverless says that backend and shard need no servers, being some themselves. Cases that need real ones are unavailable.
 	Serverless bool
 
 	// Slots is the slot function under test. nil means package slotmap.
@@ -57,15 +62,20 @@ type Target struct {
 	Only     []string
 
 	// Addrs name the nodes of a cluster that somebody else runs. It is used under Prefix and not broken: cases of tier fault
-	// are unavailable. How to log in is up to Backend.
+	// are unavailable. For profile tiercache it is one server by itself, so that profile is then checked apart from slots and
+	// replset. How to log in is up to Backend and Shard.
 	Addrs []string
 
 	// Servers say what to start where neither Addrs nor Cluster are given. The zero value means three masters with a
-	// replica each; Replicas is 1 where it is 0, and Private is always set, since nodes will be broken.
+	// replica each, and for profile tiercache one server besides; Replicas is 1 where it is 0, and Private is always set, since
+	// nodes will be broken.
 	Servers harness.Options
 
 	// Cluster, if not nil, is used in place of new servers, and not closed. Nodes will be broken, and mended again.
 	Cluster *harness.Cluster
+
+	// Shards, if not nil, are used for profile tiercache in place of a new server: the first of them, likewise.
+	Shards *harness.Shards
 
 	// Prefix begins every key and every set's name of a run. "" means "shardkit-conformance:" and a random word; a brace is
 	// refused.
@@ -103,7 +113,7 @@ const prefix = "shardkit-conformance:"
 
 func (t Target) withDefaults() (Target, error) {
 	given := 0
-	for _, is := range []bool{len(t.Addrs) > 0, t.Cluster != nil, t.Serverless} {
+	for _, is := range []bool{len(t.Addrs) > 0, t.Cluster != nil || t.Shards != nil, t.Serverless} {
 		if is {
 			given++
 		}
@@ -112,7 +122,7 @@ func (t Target) withDefaults() (Target, error) {
 	case t.Name == "":
 		return t, errors.New("conformance: Target.Name is empty: name the implementation")
 	case given > 1:
-		return t, errors.New("conformance: Target.Addrs, Cluster and Serverless exclude each other: give one")
+		return t, errors.New("conformance: Target.Addrs, Cluster or Shards, and Serverless exclude each other: give one")
 	case t.Slack < 0 || math.IsNaN(t.Slack):
 		return t, fmt.Errorf("conformance: Target.Slack is %v, want a positive factor", t.Slack)
 	}
@@ -133,6 +143,9 @@ func (t Target) withDefaults() (Target, error) {
 		if t.Ring != nil {
 			t.Profiles = append(t.Profiles, Ring)
 		}
+		if t.Shard != nil {
+			t.Profiles = append(t.Profiles, Tiercache)
+		}
 	}
 	for _, p := range t.Profiles {
 		switch {
@@ -140,8 +153,14 @@ func (t Target) withDefaults() (Target, error) {
 			return t, errors.New("conformance: profile replset needs Target.Backend")
 		case p == Ring && t.Ring == nil:
 			return t, errors.New("conformance: profile ring needs Target.Ring")
-		case p != Slots && p != Replset && p != Ring:
-			return t, fmt.Errorf("conformance: there is no profile %q: want slots, replset or ring", p)
+		case p == Tiercache && t.Shard == nil:
+			return t, errors.New("conformance: profile tiercache needs Target.Shard")
+		case p == Tiercache && len(t.Addrs) > 1:
+			return t, fmt.Errorf("conformance: Target.Addrs names %d servers, and profile tiercache is checked on one", len(t.Addrs))
+		case (p == Slots || p == Replset) && len(t.Addrs) > 0 && slices.Contains(t.Profiles, Tiercache):
+			return t, fmt.Errorf("conformance: Target.Addrs names a cluster for profile %s, or one server for tiercache: check them one after the other", p)
+		case !slices.Contains(Profiles, p):
+			return t, fmt.Errorf("conformance: there is no profile %q: want some of %q", p, Profiles)
 		}
 	}
 	if t.Tiers == nil {

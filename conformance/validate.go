@@ -32,7 +32,7 @@ func (r *Report) Validate() error {
 	if c := r.Implementation.Client; c != nil && (c.Path == "" || c.Version == "") {
 		no("client has no path or no version")
 	}
-	if r.Servers.Provider == "" || r.Servers.Masters < 0 || r.Servers.Replicas < 0 {
+	if r.Servers.Provider == "" || min(r.Servers.Masters, r.Servers.Replicas, r.Servers.Shards) < 0 {
 		no("servers: no provider, or a negative number of nodes")
 	}
 	if r.Platform.OS == "" || r.Platform.Arch == "" || r.Platform.Go == "" {

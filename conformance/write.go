@@ -153,7 +153,7 @@ func (r *Report) Markdown() string {
 		fmt.Fprintf(&b, "- client: %s %s\n", c.Path, c.Version)
 	}
 	if r.Servers.Name != "" {
-		fmt.Fprintf(&b, "- servers: %s %s, %d masters, %d replicas (%s)\n", r.Servers.Name, r.Servers.Version, r.Servers.Masters, r.Servers.Replicas, r.Servers.Provider)
+		fmt.Fprintf(&b, "- servers: %s (%s)\n", r.Servers, r.Servers.Provider)
 	}
 	fmt.Fprintf(&b, "- suite: %s %s, seed %d, %s %s/%s, %s\n", r.Suite.Path, r.Suite.Version, r.Seed, r.Platform.Go, r.Platform.OS, r.Platform.Arch, r.Time.Format(time.DateOnly))
 	fmt.Fprintf(&b, "- again: `%s`\n\n", r.Reproduce)
@@ -173,6 +173,23 @@ func (r *Report) Markdown() string {
 		fmt.Fprintf(&b, "\n## %s %s\n\n```\n%s\n```\n", c.ID, c.Name, strings.ReplaceAll(c.text(), "```", "'''"))
 	}
 	return b.String()
+}
+
+// String is a line such as "redis 7.0.15, 3 masters, 3 replicas, 1 shard".
+func (s Servers) String() string {
+	text := s.Name + " " + s.Version
+	for _, part := range []struct {
+		n    int
+		name string
+	}{{s.Masters, "master"}, {s.Replicas, "replica"}, {s.Shards, "shard"}} {
+		switch {
+		case part.n == 1:
+			text += ", 1 " + part.name
+		case part.n > 1:
+			text += fmt.Sprintf(", %d %ss", part.n, part.name)
+		}
+	}
+	return text
 }
 
 // Counts is a line such as "30 pass, 1 fail".

@@ -10,9 +10,13 @@ require (
 )
 
 require (
+	github.com/maypok86/otter/v2 v2.4.0 // indirect
 	github.com/shardkit/shardkit/harness v0.0.0 // indirect
 	github.com/shardkit/shardkit/ring v0.0.0 // indirect
 	github.com/shardkit/shardkit/slotmap v0.0.0 // indirect
+	github.com/shardkit/shardkit/tiercache v0.0.0 // indirect
+	github.com/sony/gobreaker/v2 v2.4.0 // indirect
+	golang.org/x/sync v0.20.0 // indirect
 )
 
 replace (
@@ -21,4 +25,5 @@ replace (
 	github.com/shardkit/shardkit/replset => ../../replset
 	github.com/shardkit/shardkit/ring => ../../ring
 	github.com/shardkit/shardkit/slotmap => ../../slotmap
+	github.com/shardkit/shardkit/tiercache => ../../tiercache
 )

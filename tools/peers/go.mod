@@ -24,8 +24,12 @@ require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/dchest/siphash v1.2.2 // indirect
 	github.com/leanovate/gopter v0.2.11 // indirect
+	github.com/maypok86/otter/v2 v2.4.0 // indirect
 	github.com/shardkit/shardkit/replset v0.0.0 // indirect
+	github.com/shardkit/shardkit/tiercache v0.0.0 // indirect
+	github.com/sony/gobreaker/v2 v2.4.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/sync v0.20.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 )
 
@@ -37,4 +41,5 @@ replace (
 	github.com/shardkit/shardkit/replset => ../../replset
 	github.com/shardkit/shardkit/ring => ../../ring
 	github.com/shardkit/shardkit/slotmap => ../../slotmap
+	github.com/shardkit/shardkit/tiercache => ../../tiercache
 )

@@ -496,8 +496,10 @@ var Defects = []Defect{
 	}},
 	{"nothing-after-return", "leaves its reader running", func(good tiercache.Shard) tiercache.Shard {
 		return listens(good, func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
-			go good.Subscribe(context.WithoutCancel(ctx), channels, onReady, onMessage)
+			life, end := context.WithCancel(context.WithoutCancel(ctx))
+			go good.Subscribe(life, channels, onReady, onMessage)
 			<-ctx.Done()
+			time.AfterFunc(time.Second, end)
 			return ctx.Err()
 		})
 	}},
