@@ -66,6 +66,18 @@ func (d *Decision) settle() *Decision {
 	return d
 }
 
+// Add takes in another decision: the outcome is that of the worse one.
+func (d *Decision) Add(other *Decision) {
+	d.Findings = append(d.Findings, other.Findings...)
+	d.Reasons = append(d.Reasons, other.Reasons...)
+	for _, o := range []Outcome{Regression, Inconclusive, Pass} {
+		if d.Outcome == o || other.Outcome == o {
+			d.Outcome = o
+			return
+		}
+	}
+}
+
 // Table shows the findings, those that decide first.
 func (d *Decision) Table() Table {
 	t := Table{Head: []string{"", "metric", "old", "new", "ratio", "from", "to", "limit", "noise", "verdict"}}

@@ -149,3 +149,12 @@ func TestGate(t *testing.T) {
 		t.Errorf("no variants: got %v", err)
 	}
 }
+
+func TestDecisionsAdd(t *testing.T) {
+	all := &Decision{}
+	for _, step := range []struct{ add, want Outcome }{{Pass, Pass}, {Inconclusive, Inconclusive}, {Pass, Inconclusive}, {Regression, Regression}, {Inconclusive, Regression}} {
+		if all.Add(&Decision{Outcome: step.add}); all.Outcome != step.want {
+			t.Errorf("and %s: got %s, want %s", step.add, all.Outcome, step.want)
+		}
+	}
+}

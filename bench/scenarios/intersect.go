@@ -36,7 +36,7 @@ func readPart(name string, size int, asked string, shared int, variants func(*re
 	return Part{
 		Name:   fmt.Sprintf("%s-%d", name, size),
 		Doc:    fmt.Sprintf("of a sharded set of %d strings and a replicated one of %d: %s", size, replicated, fmt.Sprintf(asked, shared)),
-		metric: "response_p50", takes: 7 * time.Second,
+		metric: "response_p50", takes: 7 * time.Second, count: 100,
 		run: func(ctx context.Context, s *stage) (*bench.Result, error) { return read(ctx, s, size, variants) },
 	}
 }
@@ -67,7 +67,7 @@ func read(ctx context.Context, s *stage, size int, variants func(*reads) []bench
 	if err := r.fill(ctx, c, size); err != nil {
 		return nil, err
 	}
-	o := bench.Options{Load: s.opts.load(5*time.Second, 30*time.Second), CountOps: 100}
+	o := bench.Options{Load: s.opts.load(5*time.Second, 30*time.Second)}
 	return s.bench(ctx, o, variants(r)...)
 }
 

@@ -17,6 +17,9 @@ func TestMain(m *testing.M) {
 		servePeer(mode)
 		return
 	}
+	if part := os.Getenv(servePart); part != "" {
+		os.Exit(serveGate(part))
+	}
 	code := harnesstest.Main(m)
 	if code == 0 {
 		if err := goleak.Find(); err != nil {

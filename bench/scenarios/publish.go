@@ -24,7 +24,7 @@ func publishParts() []Part {
 	} {
 		parts = append(parts, Part{
 			Name: "publish-" + p.String(), Doc: fmt.Sprintf("%s into each of 16384 slots", p.words()),
-			Long: p.long, metric: "response_p50", takes: p.takes,
+			Long: p.long, metric: "response_p50", takes: p.takes, slice: 1, count: 2,
 			run: func(ctx context.Context, s *stage) (*bench.Result, error) { return publish(ctx, s, p.content) },
 		})
 	}
@@ -46,7 +46,7 @@ func publish(ctx context.Context, s *stage, c content) (res *bench.Result, err e
 	for _, p := range peers.running {
 		writers = append(writers, p.publisher(name, turn))
 	}
-	res, err = s.write(ctx, bench.Options{Load: s.opts.load(2*time.Second, 20*time.Second), SliceOps: 1}, writers)
+	res, err = s.write(ctx, bench.Options{Load: s.opts.load(2*time.Second, 20*time.Second)}, writers)
 	peers.mark(res)
 	return res, err
 }

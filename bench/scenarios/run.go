@@ -28,18 +28,11 @@ func Run(ctx context.Context, parts []Part, t *Target, o *Options) ([]*bench.Res
 		// As in bench: readers of JSON that keep numbers as doubles must be able to copy it.
 		opts.Seed = rand.Uint64N(1<<53-1) + 1
 	}
-	st := &stage{opts: &opts}
-	if NeedCluster(parts) {
-		if t == nil || t.Client == nil {
-			return nil, errors.New("bench: a scenario needs a cluster: give Run a Target with a Client")
-		}
-		info, err := counters(ctx, t.Client)
-		if err != nil {
-			return nil, err
-		}
-		defer info.Close()
-		st.target, st.info, st.backend, st.prefix = t, info, goredis.New(t.Client), t.prefix()
+	st, err := newStage(ctx, parts, t, &opts)
+	if err != nil {
+		return nil, err
 	}
+	defer st.close()
 	clock := newClock(parts, opts.Progress)
 	var results []*bench.Result
 	for i, p := range parts {
@@ -91,11 +84,39 @@ type stage struct {
 	info    *bench.RedisInfo
 	backend *goredis.Backend
 	prefix  string
+
+	serve func(context.Context, bench.Scenario) error // instead of measuring; see Serve
+}
+
+func newStage(ctx context.Context, parts []Part, t *Target, o *Options) (*stage, error) {
+	st := &stage{opts: o}
+	if !NeedCluster(parts) {
+		return st, nil
+	}
+	if t == nil || t.Client == nil {
+		return nil, errors.New("bench: a scenario needs a cluster: give it a Target with a Client")
+	}
+	info, err := counters(ctx, t.Client)
+	if err != nil {
+		return nil, err
+	}
+	st.target, st.info, st.backend, st.prefix = t, info, goredis.New(t.Client), t.prefix()
+	return st, nil
+}
+
+func (s *stage) close() {
+	if s.info != nil {
+		_ = s.info.Close()
+	}
 }
 
 // bench runs the part's variants with what all parts have in common.
 func (s *stage) bench(ctx context.Context, o bench.Options, variants ...bench.Variant) (*bench.Result, error) {
+	if s.serve != nil {
+		return &bench.Result{}, s.serve(ctx, served(s.part, variants))
+	}
 	o.Seed, o.Progress = s.opts.Seed, s.progress
+	o.SliceOps, o.CountOps = s.part.slice, s.part.count
 	if s.info != nil {
 		o.Counters = s.info
 	}
@@ -111,7 +132,6 @@ func (s *stage) write(ctx context.Context, o bench.Options, writers []writer) (*
 	for _, w := range writers {
 		variants = append(variants, w.variant())
 	}
-	o.CountOps = 2 // a delta and its undoing
 	res, err := s.bench(ctx, o, variants...)
 	if err != nil || slices.ContainsFunc(res.Variants, func(v bench.VariantResult) bool { return v.Errors > 0 }) {
 		return res, err

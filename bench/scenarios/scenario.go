@@ -34,6 +34,7 @@ type Part struct {
 	cluster, load bool
 	metric        string                                               // of package bench: what variants are compared by; none if it is computed
 	takes         time.Duration                                        // about, in a short run
+	slice, count  int                                                  // bench.Options.SliceOps and CountOps
 	run           func(context.Context, *stage) (*bench.Result, error) // the result is nil only with an error
 }
 
@@ -102,6 +103,9 @@ func Select(long bool, names ...string) ([]Part, error) {
 func NeedCluster(parts []Part) bool {
 	return slices.ContainsFunc(parts, func(p Part) bool { return p.cluster })
 }
+
+// CanGate reports whether Gate can compare builds by this part: its variants are operations, and nothing goes on beside.
+func (p Part) CanGate() bool { return p.metric == "response_p50" }
 
 // metricOf is what the named part compares its variants by.
 func metricOf(name string) string {

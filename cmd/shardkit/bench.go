@@ -9,8 +9,11 @@ import (
 )
 
 type benchCmd struct {
-	List benchListCmd `cmd:"" help:"List what can be measured."`
-	Run  benchRunCmd  `cmd:"" help:"Measure, on servers of its own or on your cluster."`
+	List    benchListCmd    `cmd:"" help:"List what can be measured."`
+	Run     benchRunCmd     `cmd:"" help:"Measure, on servers of its own or on your cluster."`
+	Gate    benchGateCmd    `cmd:"" help:"Compare two builds of shardkit that take turns on the same servers, and fail on a regression."`
+	Compare benchCompareCmd `cmd:"" help:"Compare two reports by what holds from one machine to another, and fail on a regression."`
+	Worker  benchWorkerCmd  `cmd:"" hidden:""`
 }
 
 type benchListCmd struct {

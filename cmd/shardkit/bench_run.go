@@ -116,7 +116,7 @@ func (c *benchRunCmd) Run(ctx context.Context, con console) (err error) {
 	var target *scenarios.Target
 	where := "without servers"
 	if scenarios.NeedCluster(c.parts) {
-		client, about, end, err := c.cluster(ctx, con)
+		client, about, end, err := startOrConnect(ctx, c.server, c.Server)
 		if err != nil {
 			if ctx.Err() != nil {
 				return errors.New("bench: interrupted before anything was measured")
@@ -144,16 +144,17 @@ func (c *benchRunCmd) Run(ctx context.Context, con console) (err error) {
 	return errors.Join(runErr, err)
 }
 
-// cluster returns a client of the user's cluster or of one made for this run, what it is, and how to be done with it.
-func (c *benchRunCmd) cluster(ctx context.Context, con console) (*redis.ClusterClient, string, func() error, error) {
-	if len(c.Addr) > 0 {
-		client, err := c.connect(ctx, recommended)
+// startOrConnect returns a client of the user's cluster, or of one made for this run from a server binary; what it is; and
+// how to be done with it.
+func startOrConnect(ctx context.Context, s server, binary string) (*redis.ClusterClient, string, func() error, error) {
+	if len(s.Addr) > 0 {
+		client, err := s.connect(ctx, recommended)
 		if err != nil {
 			return nil, "", nil, err
 		}
-		return client, "cluster at " + strings.Join(c.Addr, ", "), client.Close, nil
+		return client, "cluster at " + strings.Join(s.Addr, ", "), client.Close, nil
 	}
-	own, err := harness.StartCluster(ctx, harness.Options{Private: true, Server: c.Server})
+	own, err := harness.StartCluster(ctx, harness.Options{Private: true, Server: binary})
 	if err != nil {
 		return nil, "", nil, err
 	}

@@ -48,7 +48,7 @@ func TestBenchList(t *testing.T) {
 }
 
 func TestBenchHelpHasExamples(t *testing.T) {
-	for _, args := range [][]string{{"bench", "list", "--help"}, {"bench", "run", "--help"}} {
+	for _, args := range [][]string{{"bench", "list", "--help"}, {"bench", "run", "--help"}, {"bench", "gate", "--help"}, {"bench", "compare", "--help"}} {
 		got := shardkit(t, t.Context(), "", args...)
 		if got.code != exitOK || !strings.Contains(got.out, "Example") {
 			t.Errorf("%v: got exit %d, and no example in\n%s", args, got.code, got.out)

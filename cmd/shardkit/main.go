@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,6 +32,9 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
+
+	// Of bench gate and bench compare. Whether usage or noise is the reason, nothing is known.
+	exitInconclusive = 2
 )
 
 const description = `Tools for people who run sharded Redis.
@@ -80,10 +84,21 @@ func run(ctx context.Context, args []string, con console) int {
 	}
 	if err := command.Run(); err != nil {
 		fmt.Fprintln(con.err, "shardkit:", oneLine(err))
+		if coded := (exitWith{}); errors.As(err, &coded) {
+			return coded.code
+		}
 		return exitFailed
 	}
 	return exitOK
 }
+
+// exitWith is an error with an exit code of its own.
+type exitWith struct {
+	code int
+	error
+}
+
+func (e exitWith) Unwrap() error { return e.error }
 
 // oneLine keeps an error to one line, whatever a server or library put in it.
 func oneLine(err error) string {
