@@ -24,11 +24,11 @@ const (
 var (
 	marks = map[string]charts.Color{
 		"--text": charts.ColorRGB(1, 1, 1), "--line": charts.ColorRGB(2, 2, 2),
-		"--one": charts.ColorRGB(3, 3, 3), "--two": charts.ColorRGB(4, 4, 4), "--three": charts.ColorRGB(5, 5, 5),
+		"--one": charts.ColorRGB(3, 3, 3), "--two": charts.ColorRGB(4, 4, 4), "--three": charts.ColorRGB(5, 5, 5), "--card": charts.ColorRGB(6, 6, 6),
 	}
 	palette = charts.MakeTheme(charts.ThemeOption{
 		AxisStrokeColor: marks["--line"], AxisSplitLineColor: marks["--line"], TextColor: marks["--text"],
-		BackgroundColor: charts.ColorTransparent,
+		BackgroundColor: marks["--card"],
 		SeriesColors:    []charts.Color{marks["--one"], marks["--two"], marks["--three"]},
 	})
 	toStyle = func() *strings.Replacer {

@@ -1,0 +1,50 @@
+module github.com/shardkit/shardkit/integration/proxy
+
+go 1.26.0
+
+require (
+	github.com/chromedp/chromedp v0.23.0
+	github.com/redis/go-redis/v9 v9.23.0
+	github.com/shardkit/shardkit/backends/goredis v0.0.0
+	github.com/shardkit/shardkit/harness v0.0.0
+	github.com/shardkit/shardkit/proxy v0.0.0
+	github.com/shardkit/shardkit/tiercache v0.0.0
+)
+
+require github.com/shardkit/shardkit/tiercache/metrics v0.0.0 // indirect
+
+require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
+	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/chromedp/cdproto v0.159.0
+	github.com/dustin/go-humanize v1.0.1 // indirect
+	github.com/go-analyze/bulk v0.1.6 // indirect
+	github.com/go-analyze/charts v0.6.4 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
+	github.com/maypok86/otter/v2 v2.4.0 // indirect
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/prometheus/client_golang v1.25.0 // indirect
+	github.com/prometheus/client_model v0.6.3 // indirect
+	github.com/prometheus/common v0.72.0 // indirect
+	github.com/prometheus/procfs v0.22.0 // indirect
+	github.com/shardkit/shardkit/ring v0.0.0 // indirect
+	github.com/sony/gobreaker/v2 v2.4.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/image v0.45.0 // indirect
+	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+)
+
+replace (
+	github.com/shardkit/shardkit/backends/goredis => ../../backends/goredis
+	github.com/shardkit/shardkit/harness => ../../harness
+	github.com/shardkit/shardkit/proxy => ../../proxy
+	github.com/shardkit/shardkit/replset => ../../replset
+	github.com/shardkit/shardkit/ring => ../../ring
+	github.com/shardkit/shardkit/slotmap => ../../slotmap
+	github.com/shardkit/shardkit/tiercache => ../../tiercache
+	github.com/shardkit/shardkit/tiercache/metrics => ../../tiercache/metrics
+)
