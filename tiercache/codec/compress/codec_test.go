@@ -211,8 +211,8 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestCache: a bomb on a shard is a miss, counted; so is what a cache without the
-// codec finds. The next load replaces it.
+// TestCache: what is beyond MaxBytes is a miss, counted; so is what a cache without the
+// codec finds.
 func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shard := memory.New(nil)
