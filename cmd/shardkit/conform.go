@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,15 +18,16 @@ import (
 	"github.com/shardkit/shardkit/conformance"
 	"github.com/shardkit/shardkit/harness"
 	"github.com/shardkit/shardkit/replset"
+	"github.com/shardkit/shardkit/tiercache"
 )
 
 type conformCmd struct {
 	server
 	Client  string   `help:"Client whose adapter is checked: goredis or rueidis." enum:"goredis,rueidis" default:"goredis"`
-	Profile []string `help:"What to check: slots, replset, ring." default:"slots,replset" placeholder:"NAME"`
+	Profile []string `help:"What to check: slots, replset, ring, tiercache." default:"slots,replset" placeholder:"NAME"`
 	Tier    []string `help:"Which cases to run: contract, property, live, fault; all by default." placeholder:"NAME"`
 	Case    []string `help:"Run these cases alone, by id or name." placeholder:"ID"`
-	Server  string   `help:"Server binary for a cluster of its own; by default $$SHARDKIT_SERVER, redis-server or valkey-server." placeholder:"FILE"`
+	Server  string   `help:"Server binary for servers of its own; by default $$SHARDKIT_SERVER, redis-server or valkey-server." placeholder:"FILE"`
 	Report  string   `help:"Write the report here as JSON, and beside it as JUnit XML and Markdown." placeholder:"FILE"`
 	Expect  string   `help:"Fail unless every case has the status that it has in this report." placeholder:"FILE"`
 	Seed    uint64   `help:"Repeats what a run drew at random; its report tells the number." placeholder:"N"`
@@ -33,14 +35,16 @@ type conformCmd struct {
 }
 
 func (conformCmd) Help() string {
-	return `Without --addr it starts a cluster of its own, three masters with a replica each, and breaks it: nodes are frozen and killed, slots move.
+	return `Without --addr it starts a cluster of its own, three masters with a replica each, and breaks it: nodes are frozen and killed, slots move. Profile tiercache is checked on one server by itself.
 
-With --addr it only uses your cluster, under keys that begin with "shardkit-conformance:" and a random word, and leaves no key, also
-when interrupted: in the end it looks through all keys by SCAN. Cases that break servers are then unavailable.
+With --addr it only uses your cluster, or for profile tiercache your one server, under keys that begin with "shardkit-conformance" and a
+random word, and leaves no key, also when interrupted: in the end it looks through all keys by SCAN. Cases that break servers are then
+unavailable.
 
 Examples:
   shardkit conform --client rueidis --report rueidis.json
   shardkit conform --addr 127.0.0.1:7000 --profile replset --report report.json
+  shardkit conform --addr 127.0.0.1:6379 --profile tiercache
   shardkit conform --case RS-207 --seed 42`
 }
 
@@ -116,13 +120,20 @@ func (c *conformCmd) target(ctx context.Context) (conformance.Target, error) {
 	}
 	var o *redis.ClusterOptions // how to log in to the user's cluster
 	if len(c.Addr) > 0 {
-		// A client of its own finds out what is wrong, in words.
-		client, err := c.connect(ctx)
-		if err != nil {
+		var err error
+		if o, err = c.options(); err != nil {
 			return t, err
 		}
-		client.Close()
-		if o, err = c.options(); err != nil {
+		// A client of its own finds out what is wrong, in words.
+		if slices.Contains(t.Profiles, conformance.Tiercache) {
+			err = checkShard(ctx, o)
+		} else {
+			var client *redis.ClusterClient
+			if client, err = c.connect(ctx); err == nil {
+				client.Close()
+			}
+		}
+		if err != nil {
 			return t, err
 		}
 		t.Addrs = o.Addrs
@@ -141,6 +152,17 @@ func (c *conformCmd) target(ctx context.Context) (conformance.Target, error) {
 			options.ReadTimeout, options.WriteTimeout = to.Patience, to.Patience
 			client := redis.NewClusterClient(options)
 			return goredis.New(client), func() { client.Close() }, nil
+		}
+		t.Shard = func(_ context.Context, to conformance.Connection) (tiercache.Shard, func(), error) {
+			options := &redis.Options{
+				Addr: to.Addrs[0], Username: to.Username, Password: to.Password, TLSConfig: to.TLS,
+				ReadTimeout: to.Patience, WriteTimeout: to.Patience,
+			}
+			if o != nil {
+				options.Username, options.Password, options.TLSConfig = o.Username, o.Password, o.TLSConfig
+			}
+			client := redis.NewClient(options)
+			return goredis.NewShard(client), func() { client.Close() }, nil
 		}
 	case "rueidis":
 		t.Client = "github.com/redis/rueidis"
@@ -164,8 +186,44 @@ func (c *conformCmd) target(ctx context.Context) (conformance.Target, error) {
 			}
 			return b, client.Close, nil
 		}
+		t.Shard = func(_ context.Context, to conformance.Connection) (tiercache.Shard, func(), error) {
+			options := rueidis.ClientOption{
+				InitAddress: to.Addrs, Username: to.Username, Password: to.Password, TLSConfig: to.TLS,
+				ConnWriteTimeout: to.Patience, ForceSingleClient: true,
+			}
+			if o != nil {
+				options.Username, options.Password, options.TLSConfig = o.Username, o.Password, o.TLSConfig
+			}
+			client, err := rueidis.NewClient(options)
+			if err != nil {
+				return nil, nil, err
+			}
+			s, err := rueidisbackend.NewShard(client)
+			if err != nil {
+				client.Close()
+				return nil, nil, err
+			}
+			return s, client.Close, nil
+		}
 	}
 	return t, nil
+}
+
+// checkShard reports why the first server cannot be a cache's shard.
+func checkShard(ctx context.Context, o *redis.ClusterOptions) error {
+	client := redis.NewClient(&redis.Options{
+		Addr: o.Addrs[0], Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+		DialTimeout: o.DialTimeout, ReadTimeout: o.ReadTimeout, MaxRetries: -1, DialerRetries: 1,
+	})
+	defer client.Close()
+	info, err := client.Info(ctx, "server").Result()
+	if err != nil {
+		return explain(o.Addrs[0], err)
+	}
+	if fields := infoFields(info); fields["redis_mode"] == "cluster" || fields["server_mode"] == "cluster" {
+		return fmt.Errorf("%s is a node of a cluster: profile tiercache is checked on one server by itself, and apart from slots and replset", o.Addrs[0])
+	}
+	return nil
 }
 
 // again is the command that runs a case, or all, again.
@@ -200,10 +258,10 @@ func indented(text string) string {
 func summary(con console, r *conformance.Report) {
 	where := r.Servers.Provider
 	if r.Servers.Name != "" {
-		where = fmt.Sprintf("%s %s, %d masters, %d replicas", r.Servers.Name, r.Servers.Version, r.Servers.Masters, r.Servers.Replicas)
+		where = r.Servers.String()
 	}
 	fmt.Fprintf(con.out, "%s on %s; seed %d\n", r.Implementation.Name, where, r.Seed)
 	for _, p := range r.Profiles {
-		fmt.Fprintf(con.out, "  %-8s %-14s core: %s; extended: %s\n", p.Profile, p.Verdict, conformance.Counts(p.Core), conformance.Counts(p.Extended))
+		fmt.Fprintf(con.out, "  %-9s %-14s core: %s; extended: %s\n", p.Profile, p.Verdict, conformance.Counts(p.Core), conformance.Counts(p.Extended))
 	}
 }

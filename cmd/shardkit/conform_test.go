@@ -76,6 +76,71 @@ func TestConformOnAClusterOfSomebodyElse(t *testing.T) {
 	}
 }
 
+// On one server that somebody else runs, likewise, for the shards of a cache.
+func TestConformOnAServerOfSomebodyElse(t *testing.T) {
+	n := harnesstest.Shards(t, harness.Options{Shards: 1, Private: true}).Nodes()[0]
+	for i := range 200 {
+		key := fmt.Sprint([]string{"theirs:", "shardkit-conformance", "*"}[i%3], i)
+		if _, err := n.Do(t.Context(), "SET", key, "kept"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{"conform", "--addr", n.Addr(), "--profile", "tiercache", "--client"}
+	for _, client := range []string{"goredis", "rueidis"} {
+		t.Run(client, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "report.json")
+			got := shardkit(t, t.Context(), "", append(args, client, "--report", file)...)
+			if got.code != exitOK {
+				t.Fatalf("got exit %d: %s\n%s", got.code, got.err, got.out)
+			}
+			report, err := conformance.ReadReport(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range report.Cases {
+				want := conformance.StatusPass
+				if r.Tier == conformance.Fault {
+					want = conformance.StatusUnavailable
+				}
+				if r.Status != want {
+					t.Errorf("%s: %s (%s) %s, want %s", r.ID, r.Status, r.Reason, r.Seen, want)
+				}
+			}
+			if s := report.Servers; s.Shards != 1 || s.Masters != 0 || s.Version == "" {
+				t.Errorf("the report says of the server %+v", s)
+			}
+			if v, err := n.Do(t.Context(), "DBSIZE"); v != int64(200) {
+				t.Errorf("200 keys before; after: %v, %v", v, err)
+			}
+		})
+	}
+	t.Run("interrupted", func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		out := &stopping{at: "TS-031", stop: func() { // TS-101 comes next
+			go func() {
+				for ctx.Err() == nil {
+					if v, err := n.Do(ctx, "DBSIZE"); err != nil || v.(int64) > 201 {
+						stop()
+					}
+				}
+			}()
+		}}
+		var errs bytes.Buffer
+		code := run(ctx, append(args, "goredis"), console{in: strings.NewReader(""), out: out, err: &errs, plain: true})
+		if code != exitFailed || !strings.Contains(errs.String(), "interrupted") || !strings.Contains(out.String(), "TS-101  write-is-seen                skipped") {
+			t.Errorf("exit %d, %s\n%s", code, errs.String(), out.String())
+		}
+		if v, err := n.Do(t.Context(), "DBSIZE"); v != int64(200) {
+			t.Errorf("200 keys before; after: %v, %v", v, err)
+		}
+	})
+	cluster := harnesstest.Cluster(t, harness.Options{Masters: 1, Private: true}).Nodes()[0].Addr()
+	oneError(t, shardkit(t, t.Context(), "", "conform", "--addr", cluster, "--profile", "tiercache"), exitFailed, cluster, "node of a cluster")
+	oneError(t, shardkit(t, t.Context(), "", "conform", "--addr", n.Addr(), "--profile", "slots,tiercache"), exitFailed, "profile slots", "tiercache")
+	oneError(t, shardkit(t, t.Context(), "", "conform", "--addr", "127.0.0.1:1", "--profile", "tiercache"), exitFailed, "127.0.0.1:1")
+}
+
 // stopping calls stop when it has been told of a case.
 type stopping struct {
 	bytes.Buffer
