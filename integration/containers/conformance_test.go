@@ -15,6 +15,7 @@ import (
 	"github.com/shardkit/shardkit/harness/harnesstest"
 	"github.com/shardkit/shardkit/harness/tcredis"
 	"github.com/shardkit/shardkit/replset"
+	"github.com/shardkit/shardkit/tiercache"
 )
 
 // targets are the adapters, with the options that each recommends.
@@ -28,6 +29,13 @@ var targets = []conformance.Target{
 				ReadTimeout:                to.Patience, WriteTimeout: to.Patience,
 			})
 			return goredis.New(client), func() { client.Close() }, nil
+		},
+		Shard: func(_ context.Context, to conformance.Connection) (tiercache.Shard, func(), error) {
+			client := redis.NewClient(&redis.Options{
+				Addr: to.Addrs[0], Username: to.Username, Password: to.Password, TLSConfig: to.TLS,
+				ReadTimeout: to.Patience, WriteTimeout: to.Patience,
+			})
+			return goredis.NewShard(client), func() { client.Close() }, nil
 		},
 	},
 	{
@@ -48,23 +56,39 @@ var targets = []conformance.Target{
 			}
 			return b, client.Close, nil
 		},
+		Shard: func(_ context.Context, to conformance.Connection) (tiercache.Shard, func(), error) {
+			client, err := rueidis.NewClient(rueidis.ClientOption{
+				InitAddress: to.Addrs, Username: to.Username, Password: to.Password, TLSConfig: to.TLS,
+				ConnWriteTimeout: to.Patience, ForceSingleClient: true,
+			})
+			if err != nil {
+				return nil, nil, err
+			}
+			s, err := rueidisbackend.NewShard(client)
+			if err != nil {
+				client.Close()
+				return nil, nil, err
+			}
+			return s, client.Close, nil
+		},
 	},
 }
 
-// TestConformance runs the profiles slots and replset, faults among them, and wants the same status for each case as in
+// TestConformance runs the profiles slots, replset and tiercache, faults among them, and wants the same status for each case as in
 // the reports that are kept for servers in processes.
 func TestConformance(t *testing.T) {
 	for _, target := range targets {
 		t.Run(target.Name, func(t *testing.T) {
 			target.Features = []conformance.Feature{conformance.ReplicaReader}
-			target.Profiles = []conformance.Profile{conformance.Slots, conformance.Replset}
+			target.Profiles = []conformance.Profile{conformance.Slots, conformance.Replset, conformance.Tiercache}
 			target.OnResult = func(r conformance.Result) {
 				if r.Status.Bad() {
 					t.Errorf("%s (%s) is %s: %s\nseen: %s\nthe servers: %s", r.ID, r.Name, r.Status, r.Requirement, r.Seen, r.State)
 				}
 			}
 			// Started here, so that it is skipped where there is no Docker.
-			target.Cluster = harnesstest.Cluster(t, harness.Options{Replicas: 1, Private: true, Providers: []harness.Provider{tcredis.Containers(tcredis.Options{})}})
+			o := harness.Options{Replicas: 1, Shards: 1, Private: true, Providers: []harness.Provider{tcredis.Containers(tcredis.Options{})}}
+			target.Cluster, target.Shards = harnesstest.Cluster(t, o), harnesstest.Shards(t, o)
 			report, err := conformance.Execute(t.Context(), target)
 			if err != nil {
 				t.Fatal(err)

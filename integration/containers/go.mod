@@ -11,6 +11,7 @@ require (
 	github.com/shardkit/shardkit/harness v0.0.0
 	github.com/shardkit/shardkit/harness/tcredis v0.0.0
 	github.com/shardkit/shardkit/replset v0.0.0
+	github.com/shardkit/shardkit/tiercache v0.0.0
 )
 
 require (
@@ -51,7 +52,6 @@ require (
 	github.com/power-devops/perfstat v0.0.0-20240221224432-82ca36839d55 // indirect
 	github.com/shardkit/shardkit/ring v0.0.0 // indirect
 	github.com/shardkit/shardkit/slotmap v0.0.0 // indirect
-	github.com/shardkit/shardkit/tiercache v0.0.0 // indirect
 	github.com/shirou/gopsutil/v4 v4.26.6 // indirect
 	github.com/sirupsen/logrus v1.9.4 // indirect
 	github.com/sony/gobreaker/v2 v2.4.0 // indirect
