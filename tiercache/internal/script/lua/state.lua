@@ -15,29 +15,26 @@
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local epoch, sequence, verified, run
+local epoch, sequence, verified
 
-local held = redis.pcall('GET', KEYS[1])
-if type(held) == 'string' then
-  if string.sub(held, 1, 5) == 'tcs1 ' then
-    epoch, sequence, verified, run =
-      tonumber(string.sub(held, 6, 21)), tonumber(string.sub(held, 23, 38)), tonumber(string.sub(held, 40, 55)), string.sub(held, 57)
+local state = redis.pcall('GET', KEYS[1])
+if type(state) == 'string' then
+  if string.sub(state, 1, 5) == 'tcs1 ' then
+    epoch, sequence, verified = tonumber(string.sub(state, 6, 21)), tonumber(string.sub(state, 23, 38)), tonumber(string.sub(state, 40, 55))
   end
-elseif held and not string.find(held.err, 'WRONGTYPE', 1, true) then
-  return held
+elseif state and not string.find(state.err, 'WRONGTYPE', 1, true) then
+  return state
 end
 
 local changed = not (epoch and sequence and verified) or now - verified >= tonumber(ARGV[1]) or verified > now
 if changed then
   local info = redis.pcall('INFO', 'server')
   local id = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or '-'
-  if run ~= id or not (epoch and sequence) then
+  if not (epoch and sequence) or string.sub(state, 57) ~= id then
     epoch = math.max(now, (epoch or 0) + 1)
-    sequence, run = math.max(epoch, sequence or 0), id
+    sequence = math.max(epoch, sequence or 0)
   end
-  verified = now
+  state = string.format('tcs1 %016d %016d %016d %s', epoch, sequence, now, id)
 end
 
-local function save()
-  redis.call('SET', KEYS[1], string.format('tcs1 %016.0f %016.0f %016.0f %s', epoch, sequence, verified, run))
-end
+local function save() redis.call('SET', KEYS[1], state) end

@@ -13,15 +13,15 @@
 
 if now > tonumber(ARGV[2]) then return {0, 0, now} end
 sequence = sequence + 1
-local notice = string.format('%.0f %.0f ', epoch, sequence)
+state = string.sub(state, 1, 22) .. string.format('%016d', sequence) .. string.sub(state, 39)
+local notice = string.sub(state, 6, 39)
 local ms = math.floor(now / 1000)
 for i = 2, #KEYS do
   local key, life = KEYS[i], tonumber(ARGV[2 * i + 1])
   if life > 0 then
-    local expiry = ms + life
     -- The head of an envelope, see envelope.lua.
-    local value = 'tc\1' .. struct.pack('>I8I8I8I8', epoch, sequence, expiry, ARGV[4]) .. ARGV[2 * i + 2]
-    redis.call('SET', key, value, 'PXAT', expiry)
+    local value = 'tc\1' .. struct.pack('>I8I8I8I8', epoch, sequence, ms + life, ARGV[4]) .. ARGV[2 * i + 2]
+    redis.call('SET', key, value, 'PX', ARGV[2 * i + 1]) -- PXAT would have the number made a string
   else
     redis.call('UNLINK', key)
   end
