@@ -90,11 +90,10 @@ func TestLocalHitSpeed(t *testing.T) {
 // TestHitRatio compares L1, at 1 % of the keys, with an exact LRU of that size,
 // under a Zipf load.
 func TestHitRatio(t *testing.T) {
-	const keys, capacity = 50_000, 500
-	reads := 300_000
 	if raceEnabled {
-		reads = 60_000
+		t.Skip("it takes long under the race detector: make test-speed runs it")
 	}
+	const keys, capacity, reads = 50_000, 500, 300_000
 	c := open[int](t, one(memory.New(nil)), &tiercache.Options{LocalEntries: capacity})
 	synced(t, c)
 	seed := rand.Uint64()

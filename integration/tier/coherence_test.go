@@ -14,18 +14,21 @@ import (
 	"github.com/shardkit/shardkit/tiercache"
 )
 
-// TestSeenByOthers measures how long a write takes until another process's L1
-// gives it.
-func TestSeenByOthers(t *testing.T) {
+// TestSeenSpeed measures how long a write takes until another cache's L1 gives
+// it, from when Set is called.
+func TestSeenSpeed(t *testing.T) {
 	eachClient(t, func(t *testing.T, c client) {
 		nodes := servers(t, 3, harness.Options{})
 		a, b := open[int](t, c, nodes, nil), open[int](t, c, nodes, nil)
 		synced(t, a, b)
-		const rounds = 300
+		rounds := 3000
+		if raceEnabled {
+			rounds = 100
+		}
 		var took []time.Duration
 		for i := range rounds {
-			mustSet(t, a, "k", i)
 			written := time.Now()
+			mustSet(t, a, "k", i)
 			for {
 				v, err := b.Get(t.Context(), "k")
 				if err == nil && v == i {
@@ -34,11 +37,15 @@ func TestSeenByOthers(t *testing.T) {
 				if time.Since(written) > bound {
 					t.Fatalf("round %d: still %v, %v after %v", i, v, err, bound)
 				}
+				time.Sleep(20 * time.Microsecond) // or the loop keeps the server off the core, for 4 ms at a time
 			}
 			took = append(took, time.Since(written))
 		}
 		slices.Sort(took)
 		t.Logf("until b sees what a wrote: p50 %v, p99 %v, max %v", took[rounds/2], took[rounds*99/100], took[rounds-1])
+		if p99 := took[rounds*99/100]; p99 > 5*time.Millisecond && !raceEnabled {
+			t.Errorf("p99: got %v, want 5 ms at most", p99)
+		}
 	})
 }
 
@@ -83,7 +90,9 @@ func TestNoOldValueAfterTheBound(t *testing.T) {
 	if long() {
 		rounds, quick = 50, 1250 // of 8 each
 	}
+	t.Parallel()
 	eachClient(t, func(t *testing.T, c client) {
+		t.Parallel()
 		for _, d := range disturbances {
 			t.Run(d.name, func(t *testing.T) {
 				t.Parallel()
@@ -156,7 +165,9 @@ func disturb(t *testing.T, c client, d disturbance, rounds int, opts *tiercache.
 // TestLateSet: a Set that a frozen shard did not answer in time does nothing when
 // the shard thaws.
 func TestLateSet(t *testing.T) {
+	t.Parallel()
 	eachClient(t, func(t *testing.T, c client) {
+		t.Parallel()
 		n := servers(t, 1, harness.Options{})[0]
 		a, b := open[int](t, c, []*harness.Node{n}, nil), open[int](t, c, []*harness.Node{n}, nil)
 		synced(t, a, b)
@@ -235,8 +246,14 @@ func TestLoadsLive(t *testing.T) {
 // back with an old snapshot. No old value is read, ever: a value is its version, and
 // every read is of the last acknowledged one or later.
 func TestPressure(t *testing.T) {
-	for _, policy := range []string{"allkeys-lru", "allkeys-random", "volatile-ttl"} {
+	t.Parallel()
+	for i, policy := range []string{"allkeys-lru", "allkeys-random", "volatile-ttl"} {
 		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			if !long() {
+				pressure(t, clients[i%len(clients)], policy)
+				return
+			}
 			eachClient(t, func(t *testing.T, c client) { pressure(t, c, policy) })
 		})
 	}

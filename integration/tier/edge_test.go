@@ -59,7 +59,9 @@ func TestManyLive(t *testing.T) {
 
 // TestAllFrozen: loaders run, and nobody waits for longer than a time-out.
 func TestAllFrozen(t *testing.T) {
+	t.Parallel()
 	eachClient(t, func(t *testing.T, c client) {
+		t.Parallel()
 		nodes := servers(t, 3, harness.Options{})
 		cache := open[int](t, c, nodes, nil)
 		synced(t, cache)

@@ -55,6 +55,7 @@ func child(addr string) {
 
 // TestFrozenProcess: a process that was stopped for 5 s never gives what it held.
 func TestFrozenProcess(t *testing.T) {
+	t.Parallel()
 	eachClient(t, func(t *testing.T, c client) {
 		t.Parallel()
 		n := servers(t, 1, harness.Options{})[0]

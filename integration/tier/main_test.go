@@ -3,6 +3,7 @@ package tier
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -25,7 +26,9 @@ func TestMain(m *testing.M) {
 		child(addr)
 		return
 	}
-	logging.Disable() // go-redis prints each connection that is refused
+	flag.Parse()
+	flag.Set("test.parallel", "8") // most of these tests wait for most of their time
+	logging.Disable()              // go-redis prints each connection that is refused
 	code := harnesstest.Main(m)
 	leaks := goleak.Find()
 	for deadline := time.Now().Add(10 * time.Second); leaks != nil && time.Now().Before(deadline); {
@@ -59,7 +62,7 @@ var clients = []client{
 	}},
 }
 
-// eachClient runs a test over each client.
+// eachClient runs a test over each client. The test may call t.Parallel.
 func eachClient(t *testing.T, test func(t *testing.T, c client)) {
 	for _, c := range clients {
 		t.Run(c.name, func(t *testing.T) { test(t, c) })
