@@ -6,6 +6,7 @@ require (
 	github.com/buraksezer/consistent v0.10.0
 	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/dgryski/go-jump v0.0.0-20170409065014-e1f439676b57
+	github.com/go-redis/cache/v9 v9.0.0
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8
 	github.com/kkdai/maglev v0.2.0
 	github.com/redis/go-redis/v9 v9.23.0
@@ -17,17 +18,21 @@ require (
 	github.com/shardkit/shardkit/harness v0.0.0
 	github.com/shardkit/shardkit/ring v0.0.0
 	github.com/shardkit/shardkit/slotmap v0.0.0
+	github.com/shardkit/shardkit/tiercache v0.0.0
 	stathat.com/c/consistent v1.0.0
 )
 
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/dchest/siphash v1.2.2 // indirect
+	github.com/klauspost/compress v1.13.6 // indirect
 	github.com/leanovate/gopter v0.2.11 // indirect
 	github.com/maypok86/otter/v2 v2.4.0 // indirect
 	github.com/shardkit/shardkit/replset v0.0.0 // indirect
-	github.com/shardkit/shardkit/tiercache v0.0.0 // indirect
 	github.com/sony/gobreaker/v2 v2.4.0 // indirect
+	github.com/vmihailenco/go-tinylfu v0.2.2 // indirect
+	github.com/vmihailenco/msgpack/v5 v5.3.4 // indirect
+	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/sync v0.20.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect

@@ -1,0 +1,5 @@
+//go:build !race
+
+package caches
+
+const raceDetector = false
