@@ -41,9 +41,7 @@ func Gate(ctx context.Context, p Part, t *Target, o *Options, old, new func() *e
 		// Steps adapt to the servers' pace, so that one write differs from the next a little.
 		opts.CountOps = max(p.count, 40)
 	}
-	if st.info != nil {
-		opts.Counters = st.info
-	}
+	opts.Counters = st.counters()
 	return bench.Gate(ctx, bench.Scenario{Name: p.Name, Doc: p.Doc, Variants: []bench.Variant{
 		bench.Remote("old", p.Name, p.Doc, old), bench.Remote("new", p.Name, p.Doc, new),
 	}}, &opts)

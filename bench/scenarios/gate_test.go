@@ -50,10 +50,10 @@ func serveGate(name string) int {
 func worse(v bench.Variant, how string, t *Target) bench.Variant {
 	var more float64
 	_, err := fmt.Sscan(how, &more)
-	change := func(op bench.Op) bench.Op { return slowed(op, more) }
+	change := busyAfter
 	switch {
 	case how == "round-trip":
-		change = func(op bench.Op) bench.Op {
+		change = func(op bench.Op, _ time.Duration) bench.Op {
 			return func(ctx context.Context) error {
 				if err := t.Client.Exists(ctx, slotmap.KeyForSlot("nothing", 0)).Err(); err != nil {
 					return err
@@ -71,9 +71,18 @@ func worse(v bench.Variant, how string, t *Target) bench.Variant {
 			return nil, err
 		}
 		for i, k := range s.Kinds {
+			op, err := k.Worker(0)
+			if err != nil {
+				return nil, err
+			}
+			usual, err := usually(ctx, op)
+			if err != nil {
+				return nil, err
+			}
+			extra := time.Duration(more * float64(usual))
 			s.Kinds[i].Worker = func(w int) (bench.Op, error) {
 				op, err := k.Worker(w)
-				return change(op), err
+				return change(op, extra), err
 			}
 		}
 		return s, nil
@@ -81,23 +90,23 @@ func worse(v bench.Variant, how string, t *Target) bench.Variant {
 	return v
 }
 
-// slowed keeps the processor busy after each operation, by a share of what the first ones took.
-func slowed(op bench.Op, more float64) bench.Op {
-	var took []time.Duration
-	var extra time.Duration
-	return func(ctx context.Context) error {
+// usually is the median of what an operation takes.
+func usually(ctx context.Context, op bench.Op) (time.Duration, error) {
+	var all []float64
+	for range 300 {
 		start := time.Now()
-		err := op(ctx)
-		if extra == 0 {
-			if took = append(took, time.Since(start)); len(took) == 200 {
-				var all []float64
-				for _, d := range took {
-					all = append(all, float64(d))
-				}
-				extra = time.Duration(more * median(all))
-			}
-			return err
+		if err := op(ctx); err != nil {
+			return 0, err
 		}
+		all = append(all, float64(time.Since(start)))
+	}
+	return time.Duration(median(all)), nil
+}
+
+// busyAfter keeps the processor busy for so long after each operation.
+func busyAfter(op bench.Op, extra time.Duration) bench.Op {
+	return func(ctx context.Context) error {
+		err := op(ctx)
 		for until := time.Now().Add(extra); time.Now().Before(until); {
 		}
 		return err

@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/shardkit/shardkit/bench"
 	"github.com/shardkit/shardkit/harness"
+	"github.com/shardkit/shardkit/harness/harnesstest"
 	"github.com/shardkit/shardkit/slotmap"
 )
 
@@ -96,6 +99,62 @@ func TestWriters(t *testing.T) {
 	}
 	if !slices.IsSortedFunc(told, func(a, b Progress) int { return int(math.Copysign(1, a.Done-b.Done+1e-300)) }) {
 		t.Error("progress went back")
+	}
+}
+
+// Each way down the ladder asks more of the servers; that each is the way it says is checked by the part itself.
+func TestRungs(t *testing.T) {
+	tg, c := target(t)
+	for _, r := range runParts(t, tg, &Options{Duration: 100 * time.Millisecond, Rounds: 5}, "rungs") {
+		if got := variantNames(r); got != "node-script key-script transaction node-script'" {
+			t.Errorf("%s: got variants %q", r.Scenario, got)
+		}
+		reads := func(name string) float64 { return r.Variant(name).Counters[bench.RedisReads] }
+		sent := func(name string) float64 { return r.Variant(name).Counters[bench.RedisBytesIn] }
+		if !(sent(byNodeScript) < sent(byKeyScript)) || !(reads(byKeyScript) < reads(byTransaction)) {
+			t.Errorf("%s: got %v and %v bytes, %v and %v reads; want more from one way to the next", r.Scenario,
+				sent(byNodeScript), sent(byKeyScript), reads(byKeyScript), reads(byTransaction))
+		}
+	}
+	noKeys(t, c)
+}
+
+func TestVerify(t *testing.T) {
+	tg, c := target(t)
+	r := runParts(t, tg, &Options{Duration: 200 * time.Millisecond, Rounds: 5}, "verify")[0]
+	noKeys(t, c)
+	hand := r.Variant("smembers").Counters
+	if hand[bench.RedisCommands] != written(tg, "skb") || r.Variant(ours).Counters[bench.RedisBytesOut] > hand[bench.RedisBytesOut]/10 {
+		t.Errorf("by hand %v, by Verify %v; want a command for each replica, and a tenth of the bytes at most", hand, r.Variant(ours).Counters)
+	}
+}
+
+func TestCache(t *testing.T) {
+	s := harnesstest.Shards(t, harness.Options{Shards: 3, Private: true})
+	tg := &Target{}
+	for _, addr := range s.Addrs() {
+		client := redis.NewClient(&redis.Options{Addr: addr})
+		t.Cleanup(func() { _ = client.Close() })
+		tg.Shards = append(tg.Shards, client)
+	}
+	results := runParts(t, tg, &Options{Duration: 200 * time.Millisecond, Rounds: 5}, "cache")
+	for i, want := range []string{"bare shardkit process bare'", "bare shardkit bare'", "bare shardkit process bare'", "bare shardkit bare'", "written shardkit written'"} {
+		if got := variantNames(results[i]); got != want {
+			t.Errorf("%s: got variants %q, want %q", results[i].Scenario, got, want)
+		}
+	}
+	for variant, want := range map[string]float64{bare: 1, ours: 1, "process": 0} {
+		if got := results[0].Variant(variant).Counters[bench.RedisReads]; math.Abs(got-want) > 0.2 { // heartbeats are among them
+			t.Errorf("get, %s: got %v round trips, want %v", variant, got, want)
+		}
+	}
+	for _, n := range s.Nodes() {
+		if v, err := n.Do(t.Context(), "DBSIZE"); err != nil || v != int64(0) {
+			t.Errorf("%v keys left, %v; want none", v, err)
+		}
+	}
+	if _, err := Run(t.Context(), []Part{onePart(t, "cache-get")}, nil, nil); err == nil || !strings.Contains(err.Error(), "Target with Shards") {
+		t.Errorf("without servers: got %v", err)
 	}
 }
 

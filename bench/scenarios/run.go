@@ -80,34 +80,56 @@ type stage struct {
 	part     Part
 	progress func(bench.Progress)
 
-	target  *Target
-	info    *bench.RedisInfo
-	backend *goredis.Backend
-	prefix  string
+	target    *Target
+	info      *bench.RedisInfo // of the cluster
+	shardInfo *bench.RedisInfo
+	backend   *goredis.Backend
+	prefix    string
 
 	serve func(context.Context, bench.Scenario) error // instead of measuring; see Serve
 }
 
 func newStage(ctx context.Context, parts []Part, t *Target, o *Options) (*stage, error) {
 	st := &stage{opts: o}
-	if !NeedCluster(parts) {
-		return st, nil
+	if NeedCluster(parts) {
+		if t == nil || t.Client == nil {
+			return nil, errors.New("bench: a scenario needs a cluster: give it a Target with a Client")
+		}
+		info, err := counters(ctx, t.Client)
+		if err != nil {
+			return nil, err
+		}
+		st.info, st.backend = info, goredis.New(t.Client)
 	}
-	if t == nil || t.Client == nil {
-		return nil, errors.New("bench: a scenario needs a cluster: give it a Target with a Client")
+	if NeedShards(parts) {
+		if t == nil || len(t.Shards) == 0 {
+			return nil, errors.New("bench: a scenario needs independent servers: give it a Target with Shards")
+		}
+		st.shardInfo = infoOf(t.Shards)
 	}
-	info, err := counters(ctx, t.Client)
-	if err != nil {
-		return nil, err
+	if t != nil {
+		st.target, st.prefix = t, t.prefix()
 	}
-	st.target, st.info, st.backend, st.prefix = t, info, goredis.New(t.Client), t.prefix()
 	return st, nil
 }
 
 func (s *stage) close() {
-	if s.info != nil {
-		_ = s.info.Close()
+	for _, info := range []*bench.RedisInfo{s.info, s.shardInfo} {
+		if info != nil {
+			_ = info.Close()
+		}
 	}
+}
+
+// counters are those of the servers that the part runs on, or nil.
+func (s *stage) counters() bench.CounterSource {
+	switch {
+	case s.part.cluster:
+		return s.info
+	case s.part.shards:
+		return s.shardInfo
+	}
+	return nil
 }
 
 // bench runs the part's variants with what all parts have in common.
@@ -117,9 +139,7 @@ func (s *stage) bench(ctx context.Context, o bench.Options, variants ...bench.Va
 	}
 	o.Seed, o.Progress = s.opts.Seed, s.progress
 	o.SliceOps, o.CountOps = s.part.slice, s.part.count
-	if s.info != nil {
-		o.Counters = s.info
-	}
+	o.Counters = s.counters()
 	if s.opts.Rounds != 0 {
 		o.Rounds = s.opts.Rounds
 	}

@@ -16,8 +16,9 @@ type Scenario struct {
 	Doc   string // one line
 	Parts []Part
 
-	// Cluster means that it needs one; else it is computed, or measures this process alone.
-	Cluster bool
+	// Cluster means that it needs one, Shards that it needs independent servers. With neither it is computed, or measures
+	// this process alone.
+	Cluster, Shards bool
 
 	// Load means that Options.Rate and Workers apply. Other scenarios are about one writer at a time.
 	Load bool
@@ -31,11 +32,11 @@ type Part struct {
 	// Long parts run only when asked for by name, or in a long run.
 	Long bool
 
-	cluster, load bool
-	metric        string                                               // of package bench: what variants are compared by; none if it is computed
-	takes         time.Duration                                        // about, in a short run
-	slice, count  int                                                  // bench.Options.SliceOps and CountOps
-	run           func(context.Context, *stage) (*bench.Result, error) // the result is nil only with an error
+	cluster, shards, load bool
+	metric                string                                               // of package bench: what variants are compared by; none if it is computed
+	takes                 time.Duration                                        // about, in a short run
+	slice, count          int                                                  // bench.Options.SliceOps and CountOps
+	run                   func(context.Context, *stage) (*bench.Result, error) // the result is nil only with an error
 }
 
 // All returns the scenarios there are.
@@ -46,12 +47,15 @@ func All() []Scenario {
 		{Name: "intersect", Doc: "ask which members two sets share: Intersect, a bare SINTER, fetching both sets", Parts: intersectParts(), Cluster: true, Load: true},
 		{Name: "count", Doc: "ask how many they share: Count, a bare SINTERCARD, fetching both sets", Parts: countParts(), Cluster: true, Load: true},
 		{Name: "reader-p99", Doc: "what a reader feels while a set is published in a loop, each way", Parts: readerParts(), Cluster: true},
+		{Name: "rungs", Doc: "write a set by each way of the ladder: node scripts, key scripts, transactions", Parts: rungParts(), Cluster: true},
+		{Name: "verify", Doc: "look for replicas that are not as they should be: all, a sample, by hand", Parts: verifyParts(), Cluster: true},
+		{Name: "cache", Doc: "a cache on three shards beside the client: get, load, set, how soon others see it", Parts: cacheParts(), Shards: true},
 		{Name: "ring", Doc: "find the node of a key in package ring, without servers", Parts: ringParts()},
 		{Name: "coverage", Doc: "one key, one per node, one per slot: what can be asked, what reshards break (computed)", Parts: coverageParts()},
 	}
 	for _, s := range all {
 		for i := range s.Parts {
-			s.Parts[i].cluster, s.Parts[i].load = s.Cluster, s.Load
+			s.Parts[i].cluster, s.Parts[i].shards, s.Parts[i].load = s.Cluster, s.Shards, s.Load
 		}
 	}
 	return all
@@ -99,7 +103,12 @@ func Select(long bool, names ...string) ([]Part, error) {
 	return parts, nil
 }
 
-// NeedCluster reports whether any of the parts runs on servers.
+// NeedShards reports whether any of the parts runs on independent servers.
+func NeedShards(parts []Part) bool {
+	return slices.ContainsFunc(parts, func(p Part) bool { return p.shards })
+}
+
+// NeedCluster reports whether any of the parts runs on a cluster.
 func NeedCluster(parts []Part) bool {
 	return slices.ContainsFunc(parts, func(p Part) bool { return p.cluster })
 }

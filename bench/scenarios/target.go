@@ -15,10 +15,13 @@ import (
 	"github.com/shardkit/shardkit/slotmap"
 )
 
-// Target is the cluster to measure on.
+// Target is the servers to measure on.
 type Target struct {
 	// Client is the caller's, who closes it. Reads and the classic writes go over it as they would in an application.
 	Client *redis.ClusterClient
+
+	// Shards are the caller's clients of independent servers, for scenarios with Shards.
+	Shards []*redis.Client
 
 	// Prefix begins every key. Empty draws one that begins with "skbench".
 	Prefix string
@@ -74,12 +77,16 @@ func counters(ctx context.Context, client *redis.ClusterClient) (*bench.RedisInf
 	if err != nil {
 		return nil, err
 	}
-	o := client.Options()
+	return infoOf(nodes), nil
+}
+
+func infoOf(nodes []*redis.Client) *bench.RedisInfo {
+	o := nodes[0].Options()
 	info := &bench.RedisInfo{Username: o.Username, Password: o.Password, TLS: o.TLSConfig}
 	for _, n := range nodes {
 		info.Addrs = append(info.Addrs, n.Options().Addr)
 	}
-	return info, nil
+	return info
 }
 
 // removeReplicas deletes everything that a set of that name, or one written the classic way, may have left in any slot.

@@ -27,7 +27,7 @@ type benchGateCmd struct {
 	Seed     uint64         `help:"Repeats what a run drew at random." placeholder:"N"`
 	Markdown string         `help:"Write the decision to this file, for a comment on a pull request." placeholder:"FILE"`
 	Out      string         `help:"Write what was measured into this folder, in every format." placeholder:"DIR"`
-	Name     []string       `arg:"" optional:"" help:"Scenarios, or parts of them; by default intersect-100, count, publish-20-strings, delta and ring-ways."`
+	Name     []string       `arg:"" optional:"" help:"Scenarios, or parts of them; by default intersect-100, count, publish-20-strings, delta, cache-get, cache-set and ring-ways; with --addr, without those of the cache."`
 
 	parts []scenarios.Part
 }
@@ -47,6 +47,9 @@ Example:
 func (c *benchGateCmd) Validate() (err error) {
 	if len(c.Name) == 0 {
 		c.Name = []string{"intersect-100", "count", "publish-20-strings", "delta", "ring-ways"}
+		if len(c.Addr) == 0 {
+			c.Name = append(c.Name, "cache-get", "cache-set")
+		}
 	}
 	if c.parts, err = scenarios.Select(false, c.Name...); err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "bench: "))
@@ -64,7 +67,7 @@ func (c *benchGateCmd) Validate() (err error) {
 	case c.Rounds != 0 && (c.Rounds < 5 || c.Rounds > 1000):
 		return errors.New("--rounds must be 5 to 1000")
 	}
-	return nil
+	return needsOwnServers(c.parts, c.server)
 }
 
 func (c *benchGateCmd) Run(ctx context.Context, con console) error {
@@ -85,20 +88,11 @@ func (c *benchGateCmd) Run(ctx context.Context, con console) error {
 }
 
 func (c *benchGateCmd) gate(ctx context.Context, con console) (_ *bench.Decision, where string, results []*bench.Result, err error) {
-	var target *scenarios.Target
-	where = "without servers"
-	worker := []string{"bench", "worker"}
-	if scenarios.NeedCluster(c.parts) {
-		client, about, end, err := startOrConnect(ctx, c.server, c.Server)
-		if err != nil {
-			return nil, "", nil, err
-		}
-		defer func() { err = errors.Join(err, end()) }()
-		target, where = &scenarios.Target{Client: client}, about
-		s := c.server
-		s.Addr = client.Options().Addrs
-		worker = append(worker, s.flags()...)
+	target, where, end, err := benchServers(ctx, c.parts, c.server, c.Server)
+	if err != nil {
+		return nil, "", nil, err
 	}
+	defer func() { err = errors.Join(err, end()) }()
 	fmt.Fprintf(con.out, "%s\n\n", where)
 	watch := newBenchWatch(con)
 	defer watch.end()
@@ -112,7 +106,7 @@ func (c *benchGateCmd) gate(ctx context.Context, con console) (_ *bench.Decision
 			o.Duration = *c.Duration
 		}
 		build := func(bin string) func() *exec.Cmd {
-			return func() *exec.Cmd { return exec.Command(bin, append(worker, p.Name)...) }
+			return func() *exec.Cmd { return exec.Command(bin, workerArgs(c.server, target, p)...) }
 		}
 		d, batches, err := scenarios.Gate(ctx, p, target, o, build(c.Old), build(c.New))
 		for n, b := range batches {
@@ -129,24 +123,35 @@ func (c *benchGateCmd) gate(ctx context.Context, con console) (_ *bench.Decision
 	return decision, where, results, nil
 }
 
-// flags are those with which another process gets the same servers.
-func (s server) flags() []string {
-	f := []string{"--addr", strings.Join(s.Addr, ",")}
+// workerArgs name a part, and the servers that this process has for it.
+func workerArgs(s server, t *scenarios.Target, p scenarios.Part) []string {
+	args := []string{"bench", "worker", p.Name}
+	switch parts := []scenarios.Part{p}; {
+	case scenarios.NeedCluster(parts):
+		args = append(args, "--addr", strings.Join(t.Client.Options().Addrs, ","))
+	case scenarios.NeedShards(parts):
+		var addrs []string
+		for _, client := range t.Shards {
+			addrs = append(addrs, client.Options().Addr)
+		}
+		return append(args, "--shards", strings.Join(addrs, ","))
+	}
 	for _, given := range [][2]string{{"--user", s.User}, {"--password-file", s.PasswordFile}, {"--ca", s.CA}} {
 		if given[1] != "" {
-			f = append(f, given[0], given[1])
+			args = append(args, given[0], given[1])
 		}
 	}
 	if s.TLS {
-		f = append(f, "--tls")
+		args = append(args, "--tls")
 	}
-	return f
+	return args
 }
 
 // benchWorkerCmd is the other side of the gate: it does operations as it is asked for them on the standard input.
 type benchWorkerCmd struct {
 	server
-	Name string `arg:""`
+	Shards []string
+	Name   string `arg:""`
 }
 
 func (c *benchWorkerCmd) Run(ctx context.Context, con console) error {
@@ -159,14 +164,17 @@ func (c *benchWorkerCmd) Run(ctx context.Context, con console) error {
 	if len(parts) != 1 {
 		return fmt.Errorf("%s has several parts: name one", c.Name)
 	}
-	var target *scenarios.Target
+	target := &scenarios.Target{Shards: shardClients(c.Shards)}
+	for _, client := range target.Shards {
+		defer client.Close()
+	}
 	if scenarios.NeedCluster(parts) {
 		client, err := c.connect(ctx, recommended)
 		if err != nil {
 			return err
 		}
 		defer client.Close()
-		target = &scenarios.Target{Client: client}
+		target.Client = client
 	}
 	return scenarios.Serve(ctx, parts[0], target, con.in, con.out)
 }

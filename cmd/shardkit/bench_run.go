@@ -9,12 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/shardkit/shardkit/bench"
 	"github.com/shardkit/shardkit/bench/report"
 	"github.com/shardkit/shardkit/bench/scenarios"
-	"github.com/shardkit/shardkit/harness"
 )
 
 type benchRunCmd struct {
@@ -92,6 +89,9 @@ func (c *benchRunCmd) validate() (err error) {
 			return fmt.Errorf("--json: there is no folder %s", filepath.Dir(c.JSON))
 		}
 	}
+	if err := needsOwnServers(c.parts, c.server); err != nil {
+		return err
+	}
 	return c.options().Check(c.parts)
 }
 
@@ -113,18 +113,16 @@ func (c *benchRunCmd) options() *scenarios.Options {
 }
 
 func (c *benchRunCmd) Run(ctx context.Context, con console) (err error) {
-	var target *scenarios.Target
-	where := "without servers"
-	if scenarios.NeedCluster(c.parts) {
-		client, about, end, err := startOrConnect(ctx, c.server, c.Server)
-		if err != nil {
-			if ctx.Err() != nil {
-				return errors.New("bench: interrupted before anything was measured")
-			}
-			return err
+	target, where, end, err := benchServers(ctx, c.parts, c.server, c.Server)
+	if err != nil {
+		if ctx.Err() != nil {
+			return errors.New("bench: interrupted before anything was measured")
 		}
-		defer func() { err = errors.Join(err, end()) }()
-		target, where = &scenarios.Target{Client: client, Peers: c.peers}, about
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	if target != nil {
+		target.Peers = c.peers
 	}
 	watch := newBenchWatch(con)
 	o := c.options()
@@ -142,33 +140,6 @@ func (c *benchRunCmd) Run(ctx context.Context, con console) (err error) {
 		runErr = fmt.Errorf("%w; the parts before it were measured", runErr)
 	}
 	return errors.Join(runErr, err)
-}
-
-// startOrConnect returns a client of the user's cluster, or of one made for this run from a server binary; what it is; and
-// how to be done with it.
-func startOrConnect(ctx context.Context, s server, binary string) (*redis.ClusterClient, string, func() error, error) {
-	if len(s.Addr) > 0 {
-		client, err := s.connect(ctx, recommended)
-		if err != nil {
-			return nil, "", nil, err
-		}
-		return client, "cluster at " + strings.Join(s.Addr, ", "), client.Close, nil
-	}
-	own, err := harness.StartCluster(ctx, harness.Options{Private: true, Server: binary})
-	if err != nil {
-		return nil, "", nil, err
-	}
-	o := &redis.ClusterOptions{Addrs: own.Addrs()}
-	recommended(o)
-	client := redis.NewClusterClient(o)
-	end := func() error { return errors.Join(client.Close(), own.Close()) }
-	return client, fmt.Sprintf("3 masters, %s", own.Provider()), end, nil
-}
-
-// recommended sets what package goredis recommends to its users.
-func recommended(o *redis.ClusterOptions) {
-	o.ClusterStateReloadInterval = time.Second
-	o.ReadTimeout, o.WriteTimeout = 500*time.Millisecond, 500*time.Millisecond
 }
 
 // write prints the results, and writes the reports that are wanted: the one also where the other fails.

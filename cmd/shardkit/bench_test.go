@@ -81,6 +81,7 @@ func TestBenchBadInput(t *testing.T) {
 		{"few rounds", []string{"delta", "--rounds", "4"}, exitUsage, []string{"rounds", "5 to 1000"}},
 		{"negative seed", []string{"coverage", "--seed=-1"}, exitUsage, []string{"--seed"}},
 		{"two sorts of servers", []string{"delta", "--addr", "127.0.0.1:1", "--server", "redis-server"}, exitUsage, []string{"--server", "--addr"}},
+		{"a cache on a cluster", []string{"cache", "--addr", "127.0.0.1:1"}, exitUsage, []string{"--addr", "cache"}},
 		{"peer without a command", []string{"delta", "--peer", "ioredis"}, exitUsage, []string{"--peer", "NAME=COMMAND"}},
 		{"no such folder", []string{"coverage", "--json", "/does/not/exist/report.json"}, exitUsage, []string{"--json", "/does/not/exist"}},
 		{"no such server", []string{"delta", "--server", "/does/not/exist"}, exitFailed, []string{"/does/not/exist"}},
