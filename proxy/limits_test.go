@@ -80,6 +80,7 @@ func TestMaxInFlight(t *testing.T) {
 	shard := &gated{Shard: memory.New(nil)}
 	s := openOver(t, map[string]tiercache.Shard{"a": shard}, &proxy.Options{MaxInFlight: 2})
 	s.ask(t, "GET", "/cache/k", "").wantError(t, 404) // from here on the shard's clock is known
+	within(t, 5*time.Second, "the shard is in", func() bool { return s.ask(t, "GET", "/health", "").status == 200 })
 	hold := make(chan struct{})
 	shard.set(false, hold)
 	var wg sync.WaitGroup
