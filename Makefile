@@ -55,6 +55,17 @@ soak: ## try properties with fresh seeds for SECONDS=600, or with the seeds from
 	@SHARDKIT_SOAK=$$(($(SECONDS) / 2))s SHARDKIT_SEED=$(SEED) \
 	  go test -count=1 -v -p 1 -timeout $$(($(SECONDS) + 300))s -run '^TestSoak$$' ./conformance/prop ./integration
 
+OUT ?= bench/out
+bench: ## measure in under three minutes, and write every format into OUT=bench/out; shardkit bench list tells what else there is
+	@tools/servers/install-redis
+	@mkdir -p bin && go build -o bin/shardkit ./cmd/shardkit
+	@bin/shardkit bench run publish-200-strings delta intersect-100 count cache ring coverage reader-p99 --out $(OUT)
+
+RUNS ?= 20
+bench-selftest: ## count false alarms of the gate and what it finds, in RUNS=20 runs of each sort: ten minutes on a quiet machine
+	@tools/servers/install-redis
+	@set -o pipefail; SHARDKIT_SELFTEST=$(RUNS) go test -count=1 -v -timeout 60m -run '^TestSelf$$' ./bench/scenarios | grep -E 'SELFTEST|too few|^(---|FAIL|ok)'
+
 peers-ring: ## set the rings of other projects beside ours: evenness, moved keys, speed
 	@go -C tools/peers run ./rings
 
@@ -79,4 +90,4 @@ bin/gotestsum bin/staticcheck: tools/dev/go.mod tools/dev/go.sum
 	@GOWORK=off go -C tools/dev build -o ../../bin/ tool
 	@touch bin/gotestsum bin/staticcheck
 
-.PHONY: help demo test test-speed test-servers conformance defects test-long soak peers-ring consumers build check generate servers
+.PHONY: help demo test test-speed test-servers conformance defects test-long soak bench bench-selftest peers-ring consumers build check generate servers

@@ -24,3 +24,5 @@
 // bench.ErrInterrupted when ctx ends: the results so far are there, and parts that were not reached stand among them with
 // a mark that says so. Select returns a *UnknownError. Anything else comes from the cluster or from bench.
 package scenarios
+
+//go:generate go -C internal/figures run .

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -50,7 +49,7 @@ func benchServers(ctx context.Context, parts []scenarios.Part, s server, binary 
 		recommended(options)
 		t.Client = redis.NewClusterClient(options)
 		ends = append(ends, t.Client.Close, own.Close)
-		about = append(about, fmt.Sprintf("3 masters, %s", own.Provider()))
+		about = append(about, "3 masters, "+servedBy(own.Provider()))
 	}
 	if scenarios.NeedShards(parts) {
 		o.Shards = 3
@@ -63,12 +62,18 @@ func benchServers(ctx context.Context, parts []scenarios.Part, s server, binary 
 		for _, client := range t.Shards {
 			ends = append(ends, client.Close)
 		}
-		about = append(about, fmt.Sprintf("3 shards, %s", own.Provider()))
+		about = append(about, "3 shards, "+servedBy(own.Provider()))
 	}
 	if len(about) == 0 {
 		t = nil
 	}
 	return t, cmp.Or(strings.Join(about, "; "), "without servers"), stop, nil
+}
+
+// servedBy leaves out where the binary lies: a report is for others to read.
+func servedBy(provider string) string {
+	name, _, _ := strings.Cut(provider, " (")
+	return name
 }
 
 func shardClients(addrs []string) []*redis.Client {
