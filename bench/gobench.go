@@ -11,7 +11,7 @@ import (
 // WriteGoBench writes the report as lines of `go test -bench`, which benchstat reads: for each interval of each variant
 // and kind one line with the mean, p50 and p99 of its operations, in ns, and the counters of the variant.
 //
-// An interval is a sample, so benchstat sees how much they differ. It takes 6 of them for an interval of confidence.
+// Names are Benchmark<scenario>/variant=<name>/kind=<name>, for `benchstat -col /variant`. An interval is a sample, so benchstat sees how much they differ. It takes 6 of them for an interval of confidence.
 func (r *Report) WriteGoBench(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "goos: %s\ngoarch: %s\n", r.Machine.OS, r.Machine.Arch)
@@ -42,7 +42,7 @@ func (r *Report) WriteGoBench(w io.Writer) error {
 }
 
 func (r *Result) goBenchLine(b *strings.Builder, i Interval, procs int) {
-	fmt.Fprintf(b, "Benchmark%s%s/%s/%s-%d\t%d\t%.0f ns/op\t%d p50-ns\t%d p99-ns",
+	fmt.Fprintf(b, "Benchmark%s%s/variant=%s/kind=%s-%d\t%d\t%.0f ns/op\t%d p50-ns\t%d p99-ns",
 		strings.ToUpper(r.Scenario[:1]), r.Scenario[1:], i.Variant, i.Kind, procs,
 		i.Response.Count, i.Response.Mean, i.Response.P50.Nanoseconds(), i.Response.P99.Nanoseconds())
 	if v := r.Variant(i.Variant); v != nil {

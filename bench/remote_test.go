@@ -15,11 +15,8 @@ import (
 const serveMode = "SHARDKIT_TEST_SERVE"
 
 func serveTest(mode string) {
-	work := 300
 	n := 0
 	switch mode {
-	case "slow":
-		work = 600
 	case "garbage":
 		fmt.Println("no JSON")
 		select {}
@@ -30,7 +27,7 @@ func serveTest(mode string) {
 		os.Stdin.Read(make([]byte, 1)) // until its input ends
 		os.Exit(0)
 	}
-	spin := busy(work)
+	spin := busy(300)
 	var keep [][]byte
 	op := func(ctx context.Context) error {
 		n++

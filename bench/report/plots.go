@@ -23,13 +23,13 @@ const (
 func Percentiles(r *bench.Result) ([]byte, error) {
 	type curve struct {
 		name   string
-		twin   bool
+		class  string
 		points []point // nines, ns
 	}
 	var curves []curve
 	var values []float64
 	nines := 0.0
-	for _, v := range r.Variants {
+	for i, v := range r.Variants {
 		if v.Response.Count == 0 {
 			continue
 		}
@@ -37,7 +37,7 @@ func Percentiles(r *bench.Result) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := curve{name: v.Name, twin: v.Twin}
+		c := curve{name: v.Name, class: colour(v.Twin, i)}
 		last := math.Log10(float64(v.Response.Count))
 		for n := 0.0; n < last+0.05; n += 0.05 {
 			n := min(n, last)
@@ -54,7 +54,7 @@ func Percentiles(r *bench.Result) ([]byte, error) {
 	}
 	c := newCanvas(plotWidth, plotHeight)
 	c.heading(r, "response time by percentile")
-	class := func(i int) string { return colour(curves[i].twin, i) }
+	class := func(i int) string { return curves[i].class }
 	var names []string
 	for _, cv := range curves {
 		names = append(names, cv.name)
@@ -87,40 +87,42 @@ func Percentiles(r *bench.Result) ([]byte, error) {
 func Timeline(r *bench.Result) []byte {
 	type series struct {
 		name     string
-		twin     bool
+		class    string
 		p50, p99 []point // seconds, ns
 	}
-	byName := map[string]*series{}
 	var all []*series
-	var values []float64
-	for _, i := range r.Intervals {
-		// A stub in the end holds few operations.
-		if i.Response.Count == 0 || i.End.Sub(i.Start) < r.Settings.Interval/2 {
-			continue
-		}
-		v := r.Variant(i.Variant)
-		name := i.Variant
-		if v != nil && len(v.Kinds) > 1 {
-			name += "/" + i.Kind
-		}
-		s := byName[name]
-		if s == nil {
-			s = &series{name: name, twin: v != nil && v.Twin}
-			byName[name] = s
+	byName := map[string]*series{}
+	for i, v := range r.Variants {
+		for k, kind := range v.Kinds {
+			s := &series{name: v.Name, class: strings.TrimSuffix(colour(v.Twin, i+k*len(r.Variants)), " thin")}
+			if len(v.Kinds) > 1 {
+				s.name += "/" + kind.Name
+			}
+			byName[v.Name+"/"+kind.Name] = s
 			all = append(all, s)
+		}
+	}
+	var values []float64
+	longest := 0
+	for _, i := range r.Intervals {
+		s := byName[i.Variant+"/"+i.Kind]
+		// A stub in the end holds few operations.
+		if s == nil || i.Response.Count == 0 || i.End.Sub(i.Start) < r.Settings.Interval/2 {
+			continue
 		}
 		at := i.Start.Add(i.End.Sub(i.Start) / 2).Sub(r.Measured).Seconds()
 		s.p50 = append(s.p50, point{at, float64(i.Response.P50)})
 		s.p99 = append(s.p99, point{at, float64(i.Response.P99)})
+		longest = max(longest, len(s.p99))
 		values = append(values, float64(i.Response.P50), float64(i.Response.P99))
 	}
 	from, to, ok := padded(values)
-	if !ok || len(all[0].p99) < 2 {
+	if !ok || longest < 2 {
 		return nil
 	}
 	c := newCanvas(plotWidth, plotHeight)
 	c.heading(r, "p99 (solid) and p50 (dotted) over time")
-	class := func(i int) string { return strings.TrimSuffix(colour(all[i].twin, i), " thin") }
+	class := func(i int) string { return all[i].class }
 	var names []string
 	for _, s := range all {
 		names = append(names, s.name)
