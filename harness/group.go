@@ -188,6 +188,7 @@ func (g *Group) end() error {
 		if n.proxy != nil {
 			n.proxy.close()
 		}
+		n.routes.close()
 	}
 	return g.launcher.Close()
 }

@@ -23,6 +23,7 @@ type Node struct {
 	timeline *Timeline
 	server   Server // nil for a server that runs elsewhere
 	proxy    *proxy // nil without Options.Proxied
+	routes   proxies
 
 	mu    sync.Mutex // held through each fault, so that faults of a node happen one after another
 	saved bool

@@ -126,6 +126,33 @@ func (p *proxy) close() {
 	p.wg.Wait()
 }
 
+// proxies are closed together.
+type proxies struct {
+	mu     sync.Mutex
+	all    []*proxy
+	closed bool
+}
+
+// add returns false after close.
+func (p *proxies) add(one *proxy) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.all = append(p.all, one)
+	}
+	return !p.closed
+}
+
+func (p *proxies) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, one := range p.all {
+		one.close()
+	}
+	p.all = nil
+}
+
 func (p *proxy) open() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
