@@ -11,6 +11,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/shardkit/shardkit/ring"
+	"github.com/shardkit/shardkit/tiercache/internal/hot"
 )
 
 // A Cache holds values of type V in this process (L1) and on Redis shards (L2).
@@ -22,6 +23,7 @@ type Cache[V any] struct {
 	remotes []*remote // by their numbers in the ring
 	local   *otter.Cache[string, *entry[V]]
 	coder   *coder[V]
+	hot     *hot.Sketch[heat] // nil, if no key is to be hot
 	stats   cacheStats
 
 	ctx    context.Context // ends with Close
@@ -56,7 +58,7 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 	if err != nil {
 		return nil, err
 	}
-	c := &Cache[V]{opts: opts, off: off, ring: placed, coder: coder}
+	c := &Cache[V]{opts: opts, off: off, ring: placed, coder: coder, hot: newHot(&opts)}
 	if c.local, err = newLocal[V](&opts); err != nil {
 		return nil, fmt.Errorf("tiercache: %w", err)
 	}

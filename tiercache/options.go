@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shardkit/shardkit/ring"
+	"github.com/shardkit/shardkit/tiercache/internal/hot"
 )
 
 // Options of a Cache. The zero value, and a nil pointer, are usable.
@@ -57,6 +58,10 @@ type Options struct {
 	// Ring places keys on shards. nil means ring.Table{}.
 	Ring ring.Placement
 
+	// HotReads makes a key hot that this process reads so often from its shard
+	// within 5 s: see HotKeys. 0 means 100, a negative number that no key is; at most 262143.
+	HotReads int
+
 	// Heartbeat is how often a shard is asked what its last write was. It states
 	// the bound of staleness: a value in L1 counts for two heartbeats from when the
 	// shard was last asked with success. 0 means 1 s; at least 5 ms.
@@ -78,6 +83,7 @@ const (
 	defaultJitter      = 0.1
 	defaultLocalBytes  = 64 << 20
 	defaultHeartbeat   = time.Second
+	defaultHotReads    = 100
 	defaultTimeout     = 500 * time.Millisecond
 	defaultLoadTimeout = 30 * time.Second
 
@@ -97,6 +103,7 @@ func (o *Options) withDefaults() (Options, error) {
 	set(&opts.NegativeTTL, defaultNegativeTTL)
 	set(&opts.Jitter, defaultJitter)
 	set(&opts.Heartbeat, defaultHeartbeat)
+	set(&opts.HotReads, defaultHotReads)
 	set(&opts.Timeout, defaultTimeout)
 	set(&opts.LoadTimeout, defaultLoadTimeout)
 	if opts.LocalEntries != 0 && opts.LocalBytes > 0 {
@@ -120,6 +127,8 @@ func (o *Options) withDefaults() (Options, error) {
 		return opts, fmt.Errorf("tiercache: Jitter %v: at most 1", opts.Jitter)
 	case opts.Heartbeat < minHeartbeat:
 		return opts, fmt.Errorf("tiercache: Heartbeat %v: at least %v", opts.Heartbeat, minHeartbeat)
+	case opts.HotReads > hot.MaxReads:
+		return opts, fmt.Errorf("tiercache: HotReads %d: at most %d", opts.HotReads, hot.MaxReads)
 	case opts.Timeout < 0 || opts.LoadTimeout < 0:
 		return opts, errors.New("tiercache: a time-out below zero")
 	}
