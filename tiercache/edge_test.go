@@ -28,6 +28,7 @@ func TestNewRefuses(t *testing.T) {
 		"negative TTL":                    {TTL: -1},
 		"negative LocalTTL":               {LocalTTL: -1},
 		"negative timeout":                {Timeout: -1},
+		"more reads than are counted":     {HotReads: 1 << 20},
 		"a heartbeat too short":           {Heartbeat: time.Microsecond},
 		"more jitter than life":           {Jitter: 1.5},
 		"a codec that cannot take an int": {Codec: tiercache.Raw},

@@ -36,6 +36,7 @@ type found[V any] struct {
 
 // fetch reads one key from its shard.
 func (c *Cache[V]) fetch(ctx context.Context, r *remote, key string) (f found[V], err error) {
+	c.counted(key)
 	v := r.synced()
 	rd, err := r.read(ctx, []string{c.place(key)})
 	if err != nil {

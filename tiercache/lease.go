@@ -39,6 +39,7 @@ func (c *Cache[V]) GetOrLease(ctx context.Context, key string) (f Found[V], err 
 	if err := c.closed(); err != nil {
 		return f, err
 	}
+	c.counted(key)
 	r := c.owner(key)
 	v := r.synced()
 	rd, err := r.read(ctx, []string{c.place(key)})

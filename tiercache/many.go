@@ -100,6 +100,9 @@ func (c *Cache[V]) getShards(ctx context.Context, keys []string) []*part[V] {
 		}
 		parts = append(parts, p)
 	}
+	for _, key := range keys {
+		c.counted(key)
+	}
 	each(parts, func(p *part[V]) {
 		v := p.remote.synced()
 		rd, err := p.remote.read(ctx, c.places(p.keys))

@@ -26,7 +26,7 @@ func unpack(w uint64) (print uint64, t tally) {
 	return w >> (64 - printBits), tally{uint32(w >> (2 * readsBits) % (1 << paneBits)), uint32(w >> readsBits % (1 << readsBits)), uint32(w % (1 << readsBits))}
 }
 
-func pane(now, window int64) uint32 { return uint32(now/window) % (1 << paneBits) }
+func pane(now, window int64) uint32 { return uint32(uint64(now)/uint64(window)) % (1 << paneBits) }
 
 // roll forgets what the window has left behind.
 func (t *tally) roll(now, window int64) {
@@ -53,5 +53,5 @@ func (t *tally) takeOff() {
 }
 
 func (t *tally) estimate(now, window int64) uint32 {
-	return t.cur + uint32(int64(t.prev)*(window-now%window)/window)
+	return t.cur + uint32(uint64(t.prev)*(uint64(window)-uint64(now)%uint64(window))/uint64(window))
 }
