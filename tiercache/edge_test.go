@@ -315,7 +315,7 @@ func TestForeignValues(t *testing.T) {
 		if err != nil || v["b"] != 2 && v["a"] != 1 {
 			t.Errorf("GetOrLoad over a foreign value: got %v, %v", v, err)
 		}
-		for _, junk := range []string{"", "tcs1", "tcs1 x y z w", "tcs1 1 2 3", "tcs1 99999999999999999999 1 1 r", "other"} {
+		for _, junk := range []string{"", "tcs\x02", "tcs\x02" + strings.Repeat("\x00", 24), "tcs\x02" + strings.Repeat("\xff", 24) + "run", "tcs1 1 2 3 run, and more of another version", "other"} {
 			time.Sleep(time.Microsecond) // the next epoch is another only in another microsecond, and this clock stands still
 			if _, err := shard.Do(t.Context(), []string{"SET", "tc#state", junk}); err != nil {
 				t.Fatal(err)
@@ -326,7 +326,7 @@ func TestForeignValues(t *testing.T) {
 				t.Errorf("state %q: got %v, %v after a Set", junk, v, err)
 			}
 		}
-		for _, junk := range []string{"", "x", "1 2", "1 2 9:abc", "1 2 x", "1 2 3:abc4"} {
+		for _, junk := range []string{"", "x", strings.Repeat("\x00", 16), strings.Repeat("\xff", 16) + "3:abc", strings.Repeat("\x00", 16) + "9:abc", strings.Repeat("\x00", 16) + "x", strings.Repeat("\x00", 16) + "3:abc4"} {
 			if _, err := shard.Do(t.Context(), []string{"PUBLISH", "tc#notices", junk}); err != nil {
 				t.Fatal(err)
 			}

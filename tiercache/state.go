@@ -1,6 +1,9 @@
 package tiercache
 
-import "strings"
+import (
+	"encoding/binary"
+	"strings"
+)
 
 // state is what a shard knows about itself for one namespace: the string that
 // internal/script/lua/state.lua describes.
@@ -9,27 +12,22 @@ type state struct {
 	verified        int64 // us by the shard's clock
 }
 
-const stateMagic = "tcs1 "
+const stateMagic = "tcs\x02"
 
 func parseState(s string) (st state, ok bool) {
-	rest, ok := strings.CutPrefix(s, stateMagic)
+	s, ok = strings.CutPrefix(s, stateMagic)
 	for _, field := range []*int64{&st.epoch, &st.sequence, &st.verified} {
-		*field, rest, ok = cutInteger(rest, ok)
+		*field, s, ok = cutInteger(s, ok)
 	}
-	return st, ok && rest != ""
+	return st, ok && s != ""
 }
 
-// cutInteger reads digits up to a space, and what follows.
+// cutInteger reads one of 8 bytes, as scripts write it: big-endian and below
+// 2^53, which is what Lua counts exactly.
 func cutInteger(s string, ok bool) (n int64, rest string, _ bool) {
-	for i := 0; ok && i < len(s) && i < 18; i++ {
-		switch c := s[i]; {
-		case '0' <= c && c <= '9':
-			n = 10*n + int64(c-'0')
-		case c == ' ' && i > 0:
-			return n, s[i+1:], true
-		default:
-			return 0, s, false
-		}
+	if !ok || len(s) < 8 {
+		return 0, s, false
 	}
-	return 0, s, false
+	u := binary.BigEndian.Uint64([]byte(s[:8]))
+	return int64(u), s[8:], u < 1<<53
 }

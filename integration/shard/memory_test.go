@@ -68,10 +68,9 @@ func timeless(cmd []string, v any) any {
 		return word
 	case string:
 		const head = 35
-		var epoch, sequence, verified int64
-		var run string
-		if n, _ := fmt.Sscanf(v, "tcs1 %d %d %d %s", &epoch, &sequence, &verified, &run); n == 4 {
-			return fmt.Sprintf("state, %d writes, run of %d digits", sequence-epoch, len(run))
+		if strings.HasPrefix(v, "tcs\x02") && len(v) > 28 {
+			epoch, sequence := binary.BigEndian.Uint64([]byte(v[4:])), binary.BigEndian.Uint64([]byte(v[12:]))
+			return fmt.Sprintf("state, %d writes, run of %d digits", sequence-epoch, len(v)-28)
 		}
 		if strings.HasPrefix(v, "tc\x01") && len(v) > head {
 			epoch, sequence := binary.BigEndian.Uint64([]byte(v[3:])), binary.BigEndian.Uint64([]byte(v[11:]))

@@ -125,7 +125,7 @@ func (c *call) check() {
 }
 
 func (c *call) save() {
-	c.Shard.keys[c.keys[0]] = value{text: fmt.Sprintf("tcs1 %016d %016d %016d %s", c.epoch, c.sequence, c.verified, c.run)}
+	c.Shard.keys[c.keys[0]] = value{text: "tcs\x02" + integers(c.epoch, c.sequence, c.verified) + c.run}
 }
 
 type state struct {
@@ -134,18 +134,23 @@ type state struct {
 }
 
 func (s *state) parse(text string) bool {
-	words := strings.Split(text, " ")
-	if len(words) != 5 || words[0] != "tcs1" || words[4] == "" {
+	if len(text) <= 28 || text[:4] != "tcs\x02" {
 		return false
 	}
 	for i, n := range []*int64{&s.epoch, &s.sequence, &s.verified} {
-		var err error
-		if *n, err = strconv.ParseInt(words[i+1], 10, 64); err != nil {
-			return false
-		}
+		*n = int64(binary.BigEndian.Uint64([]byte(text[4+8*i:])))
 	}
-	s.run = words[4]
-	return true
+	s.run = text[28:]
+	return uint64(s.epoch) < 1<<53 && uint64(s.sequence) < 1<<53
+}
+
+// integers are 8 bytes each, big-endian.
+func integers(ns ...int64) string {
+	var b []byte
+	for _, n := range ns {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	return string(b)
 }
 
 const (
@@ -154,11 +159,7 @@ const (
 )
 
 func (c *call) head(expiry, outage int64) string {
-	b := []byte("tc\x01")
-	for _, n := range []int64{c.epoch, c.sequence, expiry, outage} {
-		b = binary.BigEndian.AppendUint64(b, uint64(n))
-	}
-	return string(b)
+	return "tc\x01" + integers(c.epoch, c.sequence, expiry, outage)
 }
 
 // marks reports whether the value is of this epoch, and whether it is a marker.
@@ -189,7 +190,7 @@ func (c *call) write() any {
 		return []any{int64(0), int64(0), c.now}
 	}
 	c.sequence++
-	notice := fmt.Appendf(nil, "%d %d ", c.epoch, c.sequence)
+	notice := []byte(integers(c.epoch, c.sequence))
 	for i, key := range c.keys[1:] {
 		c.put(key, c.number(4+2*i), c.number(3), c.arg(5+2*i))
 		notice = fmt.Appendf(notice, "%d:%s", len(key), key)

@@ -9,18 +9,19 @@
 --       then, for each value: its life in ms, 0 to delete it, and its body
 --
 -- Returns {epoch, sequence, now in us}; epoch is 0 where it came too late, and
--- did nothing. The notice is "EPOCH SEQUENCE " and each key as "LENGTH:KEY".
+-- did nothing. The notice is the epoch and the sequence, 8 bytes each, and each
+-- key as "LENGTH:KEY".
 
 if now > tonumber(ARGV[2]) then return {0, 0, now} end
 sequence = sequence + 1
-state = string.sub(state, 1, 22) .. string.format('%016d', sequence) .. string.sub(state, 39)
-local notice = string.sub(state, 6, 39)
+local numbers = struct.pack('>I8I8', epoch, sequence)
+local notice = numbers
 local ms = math.floor(now / 1000)
 for i = 2, #KEYS do
   local key, life = KEYS[i], tonumber(ARGV[2 * i + 1])
   if life > 0 then
     -- The head of an envelope, see envelope.lua.
-    local value = 'tc\1' .. struct.pack('>I8I8I8I8', epoch, sequence, ms + life, ARGV[4]) .. ARGV[2 * i + 2]
+    local value = 'tc\1' .. numbers .. struct.pack('>I8I8', ms + life, ARGV[4]) .. ARGV[2 * i + 2]
     redis.call('SET', key, value, 'PX', ARGV[2 * i + 1]) -- PXAT would have the number made a string
   else
     redis.call('UNLINK', key)
