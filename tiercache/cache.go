@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
 
@@ -19,8 +20,8 @@ import (
 type Cache[V any] struct {
 	opts    Options
 	off     mechanisms
-	ring    *ring.Ring
 	remotes []*remote // by their numbers in the ring
+	routing atomic.Pointer[routing]
 	local   *otter.Cache[string, *entry[V]]
 	coder   *coder[V]
 	hot     *hot.Sketch[heat] // nil, if no key is to be hot
@@ -58,7 +59,7 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 	if err != nil {
 		return nil, err
 	}
-	c := &Cache[V]{opts: opts, off: off, ring: placed, coder: coder, hot: newHot(&opts)}
+	c := &Cache[V]{opts: opts, off: off, coder: coder, hot: newHot(&opts)}
 	if c.local, err = newLocal[V](&opts); err != nil {
 		return nil, fmt.Errorf("tiercache: %w", err)
 	}
@@ -71,6 +72,7 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 		r.invalidate = c.outdate
 		c.remotes = append(c.remotes, r)
 	}
+	c.routing.Store(&routing{whole: placed, live: placed, remotes: c.remotes})
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	for _, r := range c.remotes {
 		c.wg.Go(func() { r.listen(c.ctx) })
@@ -79,7 +81,7 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 }
 
 // Ring returns the placement of keys on shards.
-func (c *Cache[V]) Ring() *ring.Ring { return c.ring }
+func (c *Cache[V]) Ring() *ring.Ring { return c.routing.Load().whole }
 
 // Close ends the subscriptions, and waits for them, and the contexts of loads
 // under way. The shards stay open. Operations after Close fail with ErrClosed.
@@ -102,7 +104,8 @@ func (c *Cache[V]) closed() error {
 	return nil
 }
 
-func (c *Cache[V]) owner(key string) *remote { return c.remotes[c.ring.Index(key)] }
+// route is where key is now.
+func (c *Cache[V]) route(key string) route { return c.routing.Load().route(key) }
 
 // place is the key's name on its shard.
 func (c *Cache[V]) place(key string) string { return c.opts.Namespace + ":" + key }

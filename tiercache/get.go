@@ -17,7 +17,7 @@ func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 	if err := c.closed(); err != nil {
 		return zero, err
 	}
-	r := c.owner(key)
+	r := c.route(key)
 	f, err := c.fetch(ctx, r, key)
 	switch {
 	case err != nil:
@@ -35,7 +35,7 @@ type found[V any] struct {
 }
 
 // fetch reads one key from its shard.
-func (c *Cache[V]) fetch(ctx context.Context, r *remote, key string) (f found[V], err error) {
+func (c *Cache[V]) fetch(ctx context.Context, r route, key string) (f found[V], err error) {
 	c.counted(key)
 	v := r.synced()
 	rd, err := r.read(ctx, []string{c.place(key)})
@@ -57,7 +57,7 @@ func (c *Cache[V]) count(f found[V]) {
 
 // accept judges what a shard returned for key in a reading that began under v,
 // and takes it into L1.
-func (c *Cache[V]) accept(r *remote, v *view, rd *reading, key string, raw any) (f found[V]) {
+func (c *Cache[V]) accept(r route, v *view, rd *reading, key string, raw any) (f found[V]) {
 	text, ok := raw.(string)
 	if !ok || !rd.known {
 		return f
@@ -88,12 +88,12 @@ func (c *Cache[V]) accept(r *remote, v *view, rd *reading, key string, raw any) 
 
 // newEntry is an entry that lives for left ns from at, and no longer than
 // Options.LocalTTL.
-func (c *Cache[V]) newEntry(r *remote, v *view, value V, codec byte, payload string, absent bool, sequence, at, left int64) *entry[V] {
+func (c *Cache[V]) newEntry(r route, v *view, value V, codec byte, payload string, absent bool, sequence, at, left int64) *entry[V] {
 	if c.opts.LocalTTL > 0 {
 		left = min(left, int64(c.opts.LocalTTL))
 	}
 	e := &entry[V]{
-		remote: r, generation: v.generation, sequence: sequence, expires: at + left,
+		remote: r.remote, stand: r.stand, generation: v.generation, sequence: sequence, expires: at + left,
 		size: uint32(min(c.coder.size(codec, payload), math.MaxUint32)), codec: codec, absent: absent,
 	}
 	if c.coder.keep {

@@ -40,7 +40,7 @@ func (c *Cache[V]) GetOrLease(ctx context.Context, key string) (f Found[V], err 
 		return f, err
 	}
 	c.counted(key)
-	r := c.owner(key)
+	r := c.route(key)
 	v := r.synced()
 	rd, err := r.read(ctx, []string{c.place(key)})
 	if err != nil {
@@ -84,11 +84,11 @@ func (c *Cache[V]) Fill(ctx context.Context, key, lease string, value V, opts ..
 	if err != nil {
 		return err
 	}
-	r := c.owner(key)
+	r := c.route(key)
 	v := r.synced()
 	at := now()
 	args := []string{lease, strconv.FormatInt(life.Milliseconds(), 10), body}
-	reply, err := r.run(ctx, r.do, &script.Fill, []string{c.place(key)}, c.opts.window(), args...)
+	reply, err := r.call(ctx, &script.Fill, []string{c.place(key)}, args...)
 	switch {
 	case err != nil:
 		return &ShardError{r.name, "fill", err}

@@ -40,7 +40,7 @@ func (c *Cache[V]) GetOrLoad(ctx context.Context, key string, load Loader[V], op
 	if err != nil {
 		return zero, err
 	}
-	r := c.owner(key)
+	r := c.route(key)
 	f, failed := c.fetch(ctx, r, key)
 	switch {
 	case ctx.Err() != nil:
@@ -81,7 +81,7 @@ type loaded[V any] struct {
 // flight is the name under which loads of key are one. Where notices arrive, a
 // write ends it. Where they do not, it lasts a heartbeat at most, so that
 // nobody gets a value that was read long before he asked.
-func (c *Cache[V]) flight(r *remote, key string) string {
+func (c *Cache[V]) flight(r route, key string) string {
 	t := now()
 	if r.counts(r.generation.Load(), t) {
 		return key
@@ -90,14 +90,14 @@ func (c *Cache[V]) flight(r *remote, key string) string {
 }
 
 // forget ends key's flight for who comes later.
-func (c *Cache[V]) forget(r *remote, key string) {
+func (c *Cache[V]) forget(r route, key string) {
 	flights := &r.view.Load().flights
 	flights.Forget(key)
 	flights.Forget(c.flight(r, key))
 }
 
 // load runs once for all callers of one flight.
-func (c *Cache[V]) load(ctx context.Context, r *remote, key string, load Loader[V], life time.Duration, blind bool) (*loaded[V], error) {
+func (c *Cache[V]) load(ctx context.Context, r route, key string, load Loader[V], life time.Duration, blind bool) (*loaded[V], error) {
 	ctx, cancel := c.detach(ctx)
 	defer cancel()
 	b := c.begin(ctx, r, []string{key}, blind)
@@ -169,7 +169,7 @@ type beginning[V any] struct {
 
 // begin leaves markers for the keys that are missing, unless the load is to go
 // without: the shard has just failed to answer.
-func (c *Cache[V]) begin(ctx context.Context, r *remote, keys []string, blind bool) *beginning[V] {
+func (c *Cache[V]) begin(ctx context.Context, r route, keys []string, blind bool) *beginning[V] {
 	b := &beginning[V]{
 		keys: keys, found: make([]found[V], len(keys)), tokens: make([]string, len(keys)), stripe: make([]int64, len(keys)),
 		view: r.view.Load(),
@@ -202,11 +202,11 @@ func (c *Cache[V]) begin(ctx context.Context, r *remote, keys []string, blind bo
 	return b
 }
 
-func (c *Cache[V]) lease(ctx context.Context, r *remote, keys []string) (*scriptReply, error) {
+func (c *Cache[V]) lease(ctx context.Context, r route, keys []string) (*scriptReply, error) {
 	var token [tokenSize]byte
 	rand.Read(token[:])
 	args := []string{strconv.FormatInt(c.opts.LoadTimeout.Milliseconds(), 10), string(token[:])}
-	reply, err := r.run(ctx, r.do, &script.Lease, c.places(keys), c.opts.window(), args...)
+	reply, err := r.call(ctx, &script.Lease, c.places(keys), args...)
 	if err == nil && len(reply.rest) != len(keys) {
 		return nil, errReply
 	}
@@ -229,7 +229,7 @@ func (c *Cache[V]) item(value V, absent bool, life time.Duration) (item, error) 
 
 // finish stores loaded values where their markers still stand, and takes those
 // into L1.
-func (c *Cache[V]) finish(ctx context.Context, r *remote, b *beginning[V], items []item) {
+func (c *Cache[V]) finish(ctx context.Context, r route, b *beginning[V], items []item) {
 	at := now()
 	if b.blind {
 		c.finishBlind(r, b, items, at)
@@ -251,7 +251,7 @@ func (c *Cache[V]) finish(ctx context.Context, r *remote, b *beginning[V], items
 		return
 	}
 	v := r.synced()
-	reply, err := r.run(ctx, r.do, &script.Fill, places, c.opts.window(), args...)
+	reply, err := r.call(ctx, &script.Fill, places, args...)
 	if err != nil || len(reply.rest) != len(which) {
 		return // the value was loaded, which is what counts
 	}
@@ -271,7 +271,7 @@ func (c *Cache[V]) finish(ctx context.Context, r *remote, b *beginning[V], items
 
 // finishBlind takes values into L1 for one heartbeat, while their shard is not
 // there to hold them.
-func (c *Cache[V]) finishBlind(r *remote, b *beginning[V], items []item, at int64) {
+func (c *Cache[V]) finishBlind(r route, b *beginning[V], items []item, at int64) {
 	for i, f := range items {
 		if f.life <= 0 {
 			continue
@@ -287,7 +287,7 @@ func (c *Cache[V]) finishBlind(r *remote, b *beginning[V], items []item, at int6
 
 // remark takes markers anew, whatever happened since the load began: for tests,
 // which show that this is wrong.
-func (c *Cache[V]) remark(ctx context.Context, r *remote, b *beginning[V]) {
+func (c *Cache[V]) remark(ctx context.Context, r route, b *beginning[V]) {
 	reply, err := c.lease(ctx, r, b.keys)
 	if err != nil {
 		return

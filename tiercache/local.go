@@ -9,6 +9,7 @@ import (
 // An entry is a value in L1.
 type entry[V any] struct {
 	remote     *remote
+	stand      *stand // nil if remote owns the key
 	generation uint64 // of the view under which it was read
 	sequence   int64  // it is what the shard held after this write
 	expires    int64  // ns
@@ -48,6 +49,9 @@ func (c *Cache[V]) hit(key string) *entry[V] {
 	e, ok := c.local.GetIfPresent(key)
 	if !ok {
 		return nil
+	}
+	if e.stand != nil && e.stand.routing != c.routing.Load() {
+		return nil // the owner may be back
 	}
 	t := now()
 	if t >= e.expires || !e.remote.counts(e.generation, t) && !(e.blind && e.remote.generation.Load() == e.generation) {

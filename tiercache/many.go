@@ -73,7 +73,7 @@ func (c *Cache[V]) getLocal(keys []string, values map[string]V, failed *KeysErro
 
 // A part is the keys of one shard in an operation on many.
 type part[V any] struct {
-	remote  *remote
+	remote  route
 	keys    []string
 	found   []found[V]
 	missing []string
@@ -93,9 +93,9 @@ func (p *part[V]) take(values map[string]V) {
 // getShards reads the keys, one round trip a shard.
 func (c *Cache[V]) getShards(ctx context.Context, keys []string) []*part[V] {
 	var parts []*part[V]
-	for _, group := range c.ring.Group(keys) {
-		p := &part[V]{remote: c.remotes[group.Node]}
-		for _, i := range group.Keys {
+	for _, group := range c.routing.Load().group(keys) {
+		p := &part[V]{remote: group.route}
+		for _, i := range group.keys {
 			p.keys = append(p.keys, keys[i])
 		}
 		parts = append(parts, p)

@@ -161,6 +161,11 @@ func (r *remote) run(ctx context.Context, do func(context.Context, []string) (an
 	return s, nil
 }
 
+// call runs a script of an operation where its route leads.
+func (rt route) call(ctx context.Context, sc *script.Script, keys []string, args ...string) (*scriptReply, error) {
+	return rt.run(ctx, rt.do, sc, keys, rt.opts.window(), args...)
+}
+
 type scriptReply struct {
 	epoch, sequence, us int64
 	sent, received      int64 // ns of the process

@@ -20,12 +20,12 @@ func (c *Cache[V]) Set(ctx context.Context, key string, value V, opts ...CallOpt
 	if err != nil {
 		return err
 	}
-	return c.write(ctx, "set", c.owner(key), []string{key}, []item{{body, life}})
+	return c.write(ctx, "set", c.route(key), []string{key}, []item{{body, life}})
 }
 
 // Delete removes the key's value everywhere. Errors are as for Set.
 func (c *Cache[V]) Delete(ctx context.Context, key string) error {
-	return c.write(ctx, "delete", c.owner(key), []string{key}, []item{{}})
+	return c.write(ctx, "delete", c.route(key), []string{key}, []item{{}})
 }
 
 // SetMany is Set for many values: one atomic step for up to 500 of a shard's
@@ -71,9 +71,9 @@ const (
 func (c *Cache[V]) writeMany(ctx context.Context, failed *KeysError, keys []string, items []item) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for _, group := range c.ring.Group(keys) {
+	for _, group := range c.routing.Load().group(keys) {
 		wg.Go(func() {
-			rest := group.Keys
+			rest := group.keys
 			for len(rest) > 0 {
 				n, size := 0, 0
 				var stepKeys []string
@@ -84,7 +84,7 @@ func (c *Cache[V]) writeMany(ctx context.Context, failed *KeysError, keys []stri
 					n++
 				}
 				rest = rest[n:]
-				if err := c.write(ctx, failed.Op, c.remotes[group.Node], stepKeys, stepItems); err != nil {
+				if err := c.write(ctx, failed.Op, group.route, stepKeys, stepItems); err != nil {
 					mu.Lock()
 					failed.add(err, stepKeys...)
 					mu.Unlock()
@@ -102,7 +102,7 @@ type item struct {
 }
 
 // write sets or deletes keys of one shard.
-func (c *Cache[V]) write(ctx context.Context, op string, r *remote, keys []string, items []item) error {
+func (c *Cache[V]) write(ctx context.Context, op string, r route, keys []string, items []item) error {
 	if err := c.closed(); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (c *Cache[V]) write(ctx context.Context, op string, r *remote, keys []strin
 
 // bodyEntry is an entry of a body that was stored on the shard; nil if it does not
 // decode what it encoded, which readers will find out.
-func (c *Cache[V]) bodyEntry(r *remote, v *view, body string, sequence, at, life int64) *entry[V] {
+func (c *Cache[V]) bodyEntry(r route, v *view, body string, sequence, at, life int64) *entry[V] {
 	absent, codec, payload := body[0]&flagAbsent != 0, body[1], body[bodySize:]
 	var value V
 	if c.coder.keep && !absent {
@@ -147,7 +147,7 @@ func (c *Cache[V]) bodyEntry(r *remote, v *view, body string, sequence, at, life
 	return c.newEntry(r, v, value, codec, payload, absent, sequence, at, life)
 }
 
-func (c *Cache[V]) writeTo(ctx context.Context, r *remote, keys []string, items []item) (*scriptReply, error) {
+func (c *Cache[V]) writeTo(ctx context.Context, r route, keys []string, items []item) (*scriptReply, error) {
 	ctx, cancel := r.deadlines.limit(ctx)
 	defer cancel()
 	if err := r.ready(ctx); err != nil {
@@ -161,7 +161,7 @@ func (c *Cache[V]) writeTo(ctx context.Context, r *remote, keys []string, items 
 	places := c.places(keys)
 	for attempt := 0; ; attempt++ {
 		args[0] = strconv.FormatInt(r.deadline(ctx), 10)
-		reply, err := r.run(ctx, r.do, &script.Write, places, c.opts.window(), args...)
+		reply, err := r.call(ctx, &script.Write, places, args...)
 		if err != nil {
 			return nil, err
 		}
