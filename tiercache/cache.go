@@ -26,10 +26,12 @@ type Cache[V any] struct {
 	coder   *coder[V]
 	hot     *hot.Sketch[heat] // nil, if no key is to be hot
 	stats   cacheStats
+	events  *events
 
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	wg     sync.WaitGroup // of listeners
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup // of listeners
+	telling sync.WaitGroup
 }
 
 // New returns a cache over the given shards, which it names by the map's keys:
@@ -60,6 +62,7 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 		return nil, err
 	}
 	c := &Cache[V]{opts: opts, off: off, coder: coder, hot: newHot(&opts)}
+	c.events = newEvents(opts.OnEvent)
 	if c.local, err = newLocal[V](&opts); err != nil {
 		return nil, fmt.Errorf("tiercache: %w", err)
 	}
@@ -68,7 +71,7 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 		if shards[name] == nil {
 			return nil, fmt.Errorf("tiercache: shard %q is nil", name)
 		}
-		r := newRemote(name, shards[name], &c.opts, off)
+		r := newRemote(name, shards[name], &c.opts, off, c.events)
 		r.invalidate = c.outdate
 		c.remotes = append(c.remotes, r)
 	}
@@ -77,6 +80,9 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 	for _, r := range c.remotes {
 		c.wg.Go(func() { r.listen(c.ctx) })
 	}
+	if c.events != nil {
+		c.telling.Go(func() { c.events.run(c.ctx) })
+	}
 	return c, nil
 }
 
@@ -84,15 +90,17 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 func (c *Cache[V]) Ring() *ring.Ring { return c.routing.Load().whole }
 
 // Close ends the subscriptions, and waits for them, and the contexts of loads
-// under way. The shards stay open. Operations after Close fail with ErrClosed.
+// under way. The shards stay open. Operations after Close fail with ErrClosed. It
+// waits for Options.OnEvent, which therefore may not call it.
 func (c *Cache[V]) Close() error {
 	c.cancel()
 	c.wg.Wait()
 	for _, r := range c.remotes {
 		r.listener.mu.Lock()
-		r.end(endLost)
+		r.end(endLost, ErrClosed)
 		r.listener.mu.Unlock()
 	}
+	c.telling.Wait()
 	return nil
 }
 

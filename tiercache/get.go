@@ -66,7 +66,7 @@ func (c *Cache[V]) accept(r route, v *view, rd *reading, key string, raw any) (f
 	e, ok := parseEnvelope(text)
 	switch {
 	case !ok:
-		c.stats.corrupt.Add(1)
+		c.corrupt(r.remote, key, nil)
 		return f
 	case e.marker() || e.outage != 0 || e.epoch != rd.state.epoch && !c.off.epoch:
 		return f
@@ -74,7 +74,7 @@ func (c *Cache[V]) accept(r route, v *view, rd *reading, key string, raw any) (f
 	if !e.absent() {
 		var err error
 		if f.value, err = c.coder.decode(e.codec, e.payload); err != nil {
-			c.stats.corrupt.Add(1)
+			c.corrupt(r.remote, key, err)
 			return f
 		}
 	}
@@ -84,6 +84,11 @@ func (c *Cache[V]) accept(r route, v *view, rd *reading, key string, raw any) (f
 		c.remember(v, key, c.newEntry(r, v, f.value, e.codec, e.payload, f.absent, rd.state.sequence, rd.at, int64(left)))
 	}
 	return f
+}
+
+func (c *Cache[V]) corrupt(r *remote, key string, err error) {
+	c.stats.corrupt.Add(1)
+	c.events.tell(EventCorrupt, r.name, key, err)
 }
 
 // newEntry is an entry that lives for left ns from at, and no longer than

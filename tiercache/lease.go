@@ -95,7 +95,7 @@ func (c *Cache[V]) Fill(ctx context.Context, key, lease string, value V, opts ..
 	case len(reply.rest) != 1:
 		return &ShardError{r.name, "fill", errReply}
 	case reply.rest[0] != int64(1):
-		c.stats.refusedFills.Add(1)
+		c.refused(r.remote, key)
 		return ErrLease
 	}
 	c.stats.fills.Add(1)

@@ -34,6 +34,8 @@ const (
 	endings
 )
 
+var endingEvents = [endings]EventKind{endLost: EventLost, endGap: EventGap, endEpoch: EventEpoch, endBroken: EventGap}
+
 func (l *listener) hurry() {
 	select {
 	case l.kick <- struct{}{}:
@@ -42,9 +44,10 @@ func (l *listener) hurry() {
 }
 
 // end begins a new view, under which nothing counts yet. The caller holds mu.
-func (r *remote) end(why ending) {
-	if r.view.Load().epoch.Load() != 0 {
+func (r *remote) end(why ending, err error) {
+	if r.view.Load().epoch.Load() != 0 && err != ErrClosed {
 		r.stats.ended[why].Add(1)
+		r.events.tell(endingEvents[why], r.name, "", err)
 	}
 	v := &view{generation: r.generation.Load() + 1}
 	r.generation.Store(v.generation)
@@ -58,9 +61,12 @@ func (r *remote) listen(ctx context.Context) {
 	pause := time.Duration(0)
 	for ctx.Err() == nil {
 		began := now()
-		r.subscribe(ctx)
+		err := r.subscribe(ctx)
+		if ctx.Err() != nil {
+			err = ErrClosed
+		}
 		r.listener.mu.Lock()
-		r.end(endLost)
+		r.end(endLost, err)
 		r.listener.mu.Unlock()
 		if now()-began > int64(r.opts.window()) {
 			pause = 0
@@ -70,19 +76,23 @@ func (r *remote) listen(ctx context.Context) {
 	}
 }
 
-// subscribe returns when the subscription is lost, or silent.
-func (r *remote) subscribe(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
+// subscribe returns when the subscription is lost, or silent: never with nil.
+func (r *remote) subscribe(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	defer cancel()
-	late := time.AfterFunc(r.opts.Timeout, cancel)
+	defer cancel(nil)
+	late := time.AfterFunc(r.opts.Timeout, func() { cancel(errSilent) })
 	defer late.Stop()
-	r.shard.Subscribe(ctx, []string{r.channel}, func(ping func(context.Context) error) {
+	err := r.shard.Subscribe(ctx, []string{r.channel}, func(ping func(context.Context) error) {
 		if late.Stop() {
-			wg.Go(func() { defer cancel(); r.beats(ctx, ping) })
+			wg.Go(func() { defer cancel(errSilent); r.beats(ctx, ping) })
 		}
 	}, func(_, payload string) { r.hear(payload) })
+	if context.Cause(ctx) == errSilent {
+		return errSilent
+	}
+	return err
 }
 
 // hear takes a notice.
@@ -95,15 +105,15 @@ func (r *remote) hear(payload string) {
 	epoch := v.epoch.Load()
 	switch {
 	case !ok:
-		r.end(endBroken)
+		r.end(endBroken, errBroken)
 		l.broken = true
 		return
 	case epoch != 0 && n.epoch != epoch && !r.off.epoch:
-		r.end(endEpoch)
+		r.end(endEpoch, nil)
 		l.row = row{first: n.sequence, last: n.sequence, epoch: n.epoch}
 		return
 	case epoch != 0 && n.sequence > l.last+1 && !r.off.sequence:
-		r.end(endGap)
+		r.end(endGap, nil)
 		l.row = row{first: n.sequence, last: n.sequence, epoch: n.epoch}
 		return
 	case epoch == 0 && l.first != 0 && (n.sequence != l.last+1 || n.epoch != l.epoch):
@@ -122,7 +132,7 @@ func (r *remote) hear(payload string) {
 		r.invalidate(r, key[prefix:], n.sequence)
 	}
 	if n.keys != "" {
-		r.end(endBroken)
+		r.end(endBroken, errBroken)
 		l.broken = true
 	}
 }
@@ -153,6 +163,7 @@ func (r *remote) beats(ctx context.Context, ping func(context.Context) error) {
 }
 
 var (
+	errBroken = errors.New("tiercache: a notice cannot be read")
 	errSilent = errors.New("tiercache: the subscription is silent")
 	errBehind = errors.New("tiercache: notices are missing")
 )
@@ -184,11 +195,12 @@ func (r *remote) beat(ctx context.Context, ping func(context.Context) error) err
 		}
 		l.last = max(l.last, reply.sequence)
 		v.epoch.Store(reply.epoch)
+		r.events.tell(EventListening, r.name, "", nil)
 	case epoch != reply.epoch && !r.off.epoch:
-		r.end(endEpoch)
+		r.end(endEpoch, nil)
 		return errBehind
 	case l.last < reply.sequence && !r.off.sequence:
-		r.end(endGap)
+		r.end(endGap, nil)
 		return errBehind
 	}
 	r.trusted.Store(reply.sent + int64(r.opts.window()))

@@ -257,7 +257,7 @@ func (c *Cache[V]) finish(ctx context.Context, r route, b *beginning[V], items [
 	}
 	for n, i := range which {
 		if reply.rest[n] != int64(1) {
-			c.stats.refusedFills.Add(1)
+			c.refused(r.remote, b.keys[i])
 			continue
 		}
 		c.stats.fills.Add(1)
@@ -267,6 +267,11 @@ func (c *Cache[V]) finish(ctx context.Context, r route, b *beginning[V], items [
 			}
 		}
 	}
+}
+
+func (c *Cache[V]) refused(r *remote, key string) {
+	c.stats.refusedFills.Add(1)
+	c.events.tell(EventFillRefused, r.name, key, nil)
 }
 
 // finishBlind takes values into L1 for one heartbeat, while their shard is not

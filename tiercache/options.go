@@ -74,6 +74,11 @@ type Options struct {
 	// LoadTimeout bounds a load: its context ends then, callers stop waiting, and
 	// its value is not stored any more. 0 means 30 s.
 	LoadTimeout time.Duration
+
+	// OnEvent is told what an operator may have to know, such as LogEvents(logger).
+	// It is called by one goroutine of the cache, with no lock held, and holds up
+	// nothing but later events. It may not call Close.
+	OnEvent func(Event)
 }
 
 const (

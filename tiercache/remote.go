@@ -17,10 +17,11 @@ import (
 
 // A remote is one shard as a cache sees it.
 type remote struct {
-	name  string
-	shard Shard
-	opts  *Options
-	off   mechanisms
+	name   string
+	shard  Shard
+	opts   *Options
+	off    mechanisms
+	events *events
 
 	stateKey, channel string
 
@@ -47,9 +48,9 @@ type mechanisms struct {
 	sequence, marker, deadline, epoch, trust, stripes, verify bool
 }
 
-func newRemote(name string, shard Shard, opts *Options, off mechanisms) *remote {
+func newRemote(name string, shard Shard, opts *Options, off mechanisms, events *events) *remote {
 	r := &remote{
-		name: name, shard: shard, opts: opts, off: off,
+		name: name, shard: shard, opts: opts, off: off, events: events,
 		stateKey: opts.Namespace + "#state",
 		channel:  opts.Namespace + "#notices",
 	}
@@ -59,6 +60,14 @@ func newRemote(name string, shard Shard, opts *Options, off mechanisms) *remote 
 	r.breaker = gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 		Timeout:    opts.Heartbeat,
 		IsExcluded: func(err error) bool { return err == errImpatient },
+		OnStateChange: func(_ string, from, to gobreaker.State) {
+			switch {
+			case from == gobreaker.StateClosed:
+				events.tell(EventBreakerOpen, name, "", nil)
+			case to == gobreaker.StateClosed:
+				events.tell(EventBreakerShut, name, "", nil)
+			}
+		},
 	})
 	return r
 }
@@ -206,7 +215,7 @@ func (r *remote) doubt(v *view, epoch int64) {
 	r.listener.mu.Lock()
 	defer r.listener.mu.Unlock()
 	if r.view.Load() == v {
-		r.end(endEpoch)
+		r.end(endEpoch, nil)
 	}
 }
 
