@@ -102,12 +102,17 @@ func newCoder[V any](opts *Options) (*coder[V], error) {
 			continue // nothing of V's is raw
 		}
 		id := codec.ID()
-		if other := c.codecs[id]; other != nil && other != codec || id == Raw.ID() && codec != Raw {
+		if other := c.codecs[id]; other != nil && !same(other, codec) || id == Raw.ID() && codec != Raw {
 			return nil, fmt.Errorf("tiercache: codec %T has the id %d, which is taken: 16 to 255 are free", codec, id)
 		}
 		c.codecs[id] = codec
 	}
 	return c, nil
+}
+
+// same reports whether two codecs are one. Those that Go does not compare never are.
+func same(a, b Codec) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 // immutable reports whether a value of t cannot be changed through a copy of it.

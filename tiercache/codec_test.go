@@ -61,6 +61,7 @@ func TestCodecsRefused(t *testing.T) {
 		"the id of Raw":       {Codecs: []tiercache.Codec{own{0}}},
 		"the id of JSON":      {Codecs: []tiercache.Codec{own{1}}},
 		"one id for two":      {Codecs: []tiercache.Codec{own{200}, other{own{200}}}},
+		"two not to compare":  {Codecs: []tiercache.Codec{table{own{200}, nil}, table{own{200}, nil}}},
 		"the id of the first": {Codec: own{200}, Codecs: []tiercache.Codec{other{own{200}}}},
 	} {
 		if c, err := tiercache.New[int](one(memory.New(nil)), opts); err == nil {
@@ -76,6 +77,12 @@ func TestCodecsRefused(t *testing.T) {
 }
 
 type other struct{ own }
+
+// A table cannot be compared.
+type table struct {
+	own
+	words []string
+}
 
 // A dense codec writes a string of one repeated letter in a few bytes.
 type dense struct{ own }

@@ -32,6 +32,7 @@ func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 type found[V any] struct {
 	value         V
 	found, absent bool
+	over          string // head of what is there and is no value: a load is to replace it
 }
 
 // fetch reads one key from its shard.
@@ -67,6 +68,7 @@ func (c *Cache[V]) accept(r route, v *view, rd *reading, key string, raw any) (f
 	switch {
 	case !ok:
 		c.corrupt(r.remote, key, nil)
+		f.over = text[:min(headSize, len(text))]
 		return f
 	case e.marker() || e.outage != 0 || e.epoch != rd.state.epoch && !c.off.epoch:
 		return f
@@ -75,6 +77,7 @@ func (c *Cache[V]) accept(r route, v *view, rd *reading, key string, raw any) (f
 		var err error
 		if f.value, err = c.coder.decode(e.codec, e.payload); err != nil {
 			c.corrupt(r.remote, key, err)
+			f.over = text[:headSize]
 			return f
 		}
 	}

@@ -51,7 +51,7 @@ func (c *Cache[V]) GetOrLease(ctx context.Context, key string) (f Found[V], err 
 	raw := rd.values[0]
 	if !held.found {
 		v = r.synced()
-		reply, err := c.lease(ctx, r, []string{key})
+		reply, err := c.lease(ctx, r, []string{key}, []string{held.over})
 		if err != nil {
 			return f, &ShardError{r.name, "lease", err}
 		}
@@ -87,6 +87,9 @@ func (c *Cache[V]) Fill(ctx context.Context, key, lease string, value V, opts ..
 	r := c.route(key)
 	v := r.synced()
 	at := now()
+	if len(lease) != tokenSize {
+		return ErrLease
+	}
 	args := []string{lease, strconv.FormatInt(life.Milliseconds(), 10), body}
 	reply, err := r.call(ctx, &script.Fill, []string{c.place(key)}, args...)
 	switch {

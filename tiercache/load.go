@@ -51,7 +51,7 @@ func (c *Cache[V]) GetOrLoad(ctx context.Context, key string, load Loader[V], op
 		return f.value, nil
 	}
 	result := r.view.Load().flights.DoChan(c.flight(r, key), func() (any, error) {
-		return c.load(ctx, r, key, load, life, failed != nil)
+		return c.load(ctx, r, key, f.over, load, life, failed != nil)
 	})
 	select {
 	case res := <-result:
@@ -97,10 +97,10 @@ func (c *Cache[V]) forget(r route, key string) {
 }
 
 // load runs once for all callers of one flight.
-func (c *Cache[V]) load(ctx context.Context, r route, key string, load Loader[V], life time.Duration, blind bool) (*loaded[V], error) {
+func (c *Cache[V]) load(ctx context.Context, r route, key, over string, load Loader[V], life time.Duration, blind bool) (*loaded[V], error) {
 	ctx, cancel := c.detach(ctx)
 	defer cancel()
-	b := c.begin(ctx, r, []string{key}, blind)
+	b := c.begin(ctx, r, []string{key}, []string{over}, blind)
 	if f := b.found[0]; f.found {
 		return &loaded[V]{value: f.value, absent: f.absent}, nil
 	}
@@ -169,7 +169,7 @@ type beginning[V any] struct {
 
 // begin leaves markers for the keys that are missing, unless the load is to go
 // without: the shard has just failed to answer.
-func (c *Cache[V]) begin(ctx context.Context, r route, keys []string, blind bool) *beginning[V] {
+func (c *Cache[V]) begin(ctx context.Context, r route, keys, over []string, blind bool) *beginning[V] {
 	b := &beginning[V]{
 		keys: keys, found: make([]found[V], len(keys)), tokens: make([]string, len(keys)), stripe: make([]int64, len(keys)),
 		view: r.view.Load(),
@@ -182,7 +182,7 @@ func (c *Cache[V]) begin(ctx context.Context, r route, keys []string, blind bool
 	var reply *scriptReply
 	if !blind {
 		var err error
-		reply, err = c.lease(ctx, r, keys)
+		reply, err = c.lease(ctx, r, keys, over)
 		blind = err != nil
 	}
 	if blind {
@@ -202,10 +202,12 @@ func (c *Cache[V]) begin(ctx context.Context, r route, keys []string, blind bool
 	return b
 }
 
-func (c *Cache[V]) lease(ctx context.Context, r route, keys []string) (*scriptReply, error) {
+// lease asks for values or markers of keys; what has the head given in over counts
+// as missing.
+func (c *Cache[V]) lease(ctx context.Context, r route, keys, over []string) (*scriptReply, error) {
 	var token [tokenSize]byte
 	rand.Read(token[:])
-	args := []string{strconv.FormatInt(c.opts.LoadTimeout.Milliseconds(), 10), string(token[:])}
+	args := append([]string{strconv.FormatInt(c.opts.LoadTimeout.Milliseconds(), 10), string(token[:])}, over...)
 	reply, err := r.call(ctx, &script.Lease, c.places(keys), args...)
 	if err == nil && len(reply.rest) != len(keys) {
 		return nil, errReply
@@ -293,7 +295,7 @@ func (c *Cache[V]) finishBlind(r route, b *beginning[V], items []item, at int64)
 // remark takes markers anew, whatever happened since the load began: for tests,
 // which show that this is wrong.
 func (c *Cache[V]) remark(ctx context.Context, r route, b *beginning[V]) {
-	reply, err := c.lease(ctx, r, b.keys)
+	reply, err := c.lease(ctx, r, b.keys, make([]string, len(b.keys)))
 	if err != nil {
 		return
 	}

@@ -77,6 +77,7 @@ type part[V any] struct {
 	keys    []string
 	found   []found[V]
 	missing []string
+	over    []string // as in found
 	err     error
 	began   *beginning[V]
 }
@@ -107,7 +108,7 @@ func (c *Cache[V]) getShards(ctx context.Context, keys []string) []*part[V] {
 		v := p.remote.synced()
 		rd, err := p.remote.read(ctx, c.places(p.keys))
 		if err != nil {
-			p.err, p.missing = err, p.keys
+			p.err, p.missing, p.over = err, p.keys, make([]string, len(p.keys))
 			return
 		}
 		p.found = make([]found[V], len(p.keys))
@@ -116,6 +117,7 @@ func (c *Cache[V]) getShards(ctx context.Context, keys []string) []*part[V] {
 			c.count(p.found[i])
 			if !p.found[i].found {
 				p.missing = append(p.missing, key)
+				p.over = append(p.over, p.found[i].over)
 			}
 		}
 	})
@@ -141,7 +143,7 @@ func (c *Cache[V]) loadMany(ctx context.Context, parts []*part[V], load BatchLoa
 	ctx, cancel := c.detach(ctx)
 	defer cancel()
 	defer context.AfterFunc(callers, cancel)() // nobody else waits for this load
-	each(parts, func(p *part[V]) { p.began = c.begin(ctx, p.remote, p.missing, p.err != nil) })
+	each(parts, func(p *part[V]) { p.began = c.begin(ctx, p.remote, p.missing, p.over, p.err != nil) })
 	var keys []string
 	for _, p := range parts {
 		for i, f := range p.began.found {

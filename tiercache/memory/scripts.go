@@ -203,11 +203,12 @@ func (c *call) write() any {
 func (c *call) lease() any {
 	reply := []any{c.epoch, c.sequence, c.now}
 	expiry := c.now/1000 + c.number(1)
-	for _, key := range c.keys[1:] {
+	for i, key := range c.keys[1:] {
 		held, _ := c.get(key)
 		current, isMarker := c.marks(held.text)
+		over := c.arg(3 + i)
 		switch {
-		case !current:
+		case !current || over != "" && held.text[:headSize] == over:
 			c.put(key, c.number(1), 0, string([]byte{marker, 0})+c.arg(2))
 			held = c.Shard.keys[key]
 		case isMarker && time.UnixMilli(expiry).After(held.expires):
@@ -227,7 +228,8 @@ func (c *call) fill() any {
 		token, life, body := c.arg(1+3*i), c.number(2+3*i), c.arg(3+3*i)
 		held, _ := c.get(key)
 		stored := int64(0)
-		if _, isMarker := c.marks(held.text); isMarker && held.text[headSize+2:] == token {
+		current, isMarker := c.marks(held.text)
+		if isMarker && held.text[headSize+2:] == token || current && held.text[:headSize] == token {
 			c.put(key, life, 0, body)
 			stored = 1
 		}

@@ -5,6 +5,8 @@
 -- ARGV  1 age of verification, us
 --       2 life of a marker, ms
 --       3 token of a new marker, 16 bytes
+--       then, for each key: '', or the head of what counts as missing (a value
+--       that nobody can read, a marker that was waited for too long)
 --
 -- Returns {epoch, sequence, now in us, then for each key its value or marker}.
 
@@ -13,7 +15,8 @@ local expiry = math.floor(now / 1000) + life
 for i = 2, #KEYS do
   local value = redis.pcall('GET', KEYS[i])
   local current, marker = marks(value)
-  if not current then
+  local over = ARGV[i + 2]
+  if not current or over ~= '' and string.sub(value, 1, HEAD) == over then
     value = head(expiry) .. string.char(MARKER, 0) .. ARGV[3]
     redis.call('SET', KEYS[i], value, 'PXAT', expiry)
   elseif marker then
