@@ -51,7 +51,7 @@ func TestWindow(t *testing.T) {
 		s := newSketch()
 		hot := false
 		for i := range c.perWindow * 20 {
-			now := -30*int64(window) + int64(i) * int64(window) / int64(c.perWindow)
+			now := -30*int64(window) + int64(i)*int64(window)/int64(c.perWindow)
 			hot = s.Read("a", now) != nil
 			if hot && !c.hot {
 				t.Fatalf("%d reads a window made the key hot at %v", c.perWindow, time.Duration(now))
