@@ -315,7 +315,7 @@ func TestForeignValues(t *testing.T) {
 		if err != nil || v["b"] != 2 && v["a"] != 1 {
 			t.Errorf("GetOrLoad over a foreign value: got %v, %v", v, err)
 		}
-		for _, junk := range []string{"", "tcs\x02", "tcs\x02" + strings.Repeat("\x00", 24), "tcs\x02" + strings.Repeat("\xff", 24) + "run", "tcs1 1 2 3 run, and more of another version", "other"} {
+		for _, junk := range []string{"", "tcs\x02", "tcs\x02" + strings.Repeat("\x00", 40), "tcs\x02" + strings.Repeat("\xff", 40) + "run", "tcs1 1 2 3 run, and more of another version", "other"} {
 			time.Sleep(time.Microsecond) // the next epoch is another only in another microsecond, and this clock stands still
 			if _, err := shard.Do(t.Context(), []string{"SET", "tc#state", junk}); err != nil {
 				t.Fatal(err)

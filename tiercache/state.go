@@ -12,14 +12,17 @@ type state struct {
 	verified        int64 // us by the shard's clock
 }
 
-const stateMagic = "tcs\x02"
+const (
+	stateMagic = "tcs\x02"
+	hotSize    = 16 // of what is there for writes alone
+)
 
 func parseState(s string) (st state, ok bool) {
 	s, ok = strings.CutPrefix(s, stateMagic)
 	for _, field := range []*int64{&st.epoch, &st.sequence, &st.verified} {
 		*field, s, ok = cutInteger(s, ok)
 	}
-	return st, ok && s != ""
+	return st, ok && len(s) > hotSize
 }
 
 // cutInteger reads one of 8 bytes, as scripts write it: big-endian and below

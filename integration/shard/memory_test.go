@@ -68,9 +68,9 @@ func timeless(cmd []string, v any) any {
 		return word
 	case string:
 		const head = 35
-		if strings.HasPrefix(v, "tcs\x02") && len(v) > 28 {
+		if strings.HasPrefix(v, "tcs\x02") && len(v) > 44 {
 			epoch, sequence := binary.BigEndian.Uint64([]byte(v[4:])), binary.BigEndian.Uint64([]byte(v[12:]))
-			return fmt.Sprintf("state, %d writes, run of %d digits", sequence-epoch, len(v)-28)
+			return fmt.Sprintf("state, %d writes, run of %d digits", sequence-epoch, len(v)-44)
 		}
 		if strings.HasPrefix(v, "tc\x01") && len(v) > head {
 			epoch, sequence := binary.BigEndian.Uint64([]byte(v[3:])), binary.BigEndian.Uint64([]byte(v[11:]))

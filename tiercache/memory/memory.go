@@ -38,7 +38,8 @@ type Shard struct {
 
 type value struct {
 	text    string
-	expires time.Time // zero: never
+	scores  map[string]int64 // of a sorted set; never changed, but replaced
+	expires time.Time        // zero: never
 }
 
 // New returns an empty server. o may be nil.

@@ -16,10 +16,12 @@ var scripts = map[string]struct {
 	source string
 	run    func(c *call) any
 }{
-	script.Hello.SHA: {script.Hello.Source, (*call).hello},
-	script.Write.SHA: {script.Write.Source, (*call).write},
-	script.Lease.SHA: {script.Lease.Source, (*call).lease},
-	script.Fill.SHA:  {script.Fill.Source, (*call).fill},
+	script.Hello.SHA:   {script.Hello.Source, (*call).hello},
+	script.Write.SHA:   {script.Write.Source, (*call).write},
+	script.Lease.SHA:   {script.Lease.Source, (*call).lease},
+	script.Fill.SHA:    {script.Fill.Source, (*call).fill},
+	script.Promote.SHA: {script.Promote.Source, (*call).promote},
+	script.Copy.SHA:    {script.Copy.Source, (*call).copy},
 }
 
 func eval(s *Shard, cmd []string) any {
@@ -84,7 +86,7 @@ type call struct {
 	now        int64 // us
 
 	epoch, sequence, verified int64
-	run                       string
+	hot, run                  string
 	changed                   bool
 	err                       error // an argument is not what it must be
 }
@@ -109,7 +111,7 @@ func (c *call) open() {
 	held, _ := c.get(c.keys[0])
 	var s state
 	if s.parse(held.text) {
-		c.epoch, c.sequence, c.verified, c.run = s.epoch, s.sequence, s.verified, s.run
+		c.epoch, c.sequence, c.verified, c.hot, c.run = s.epoch, s.sequence, s.verified, s.hot, s.run
 	}
 	if c.epoch == 0 || c.now-c.verified >= c.number(0) || c.verified > c.now {
 		c.check()
@@ -119,28 +121,28 @@ func (c *call) open() {
 func (c *call) check() {
 	if c.run != c.runID {
 		c.epoch = max(c.now, c.epoch+1)
-		c.sequence, c.run = max(c.epoch, c.sequence), c.runID
+		c.sequence, c.hot, c.run = max(c.epoch, c.sequence), noneHot, c.runID
 	}
 	c.verified, c.changed = c.now, true
 }
 
 func (c *call) save() {
-	c.Shard.keys[c.keys[0]] = value{text: "tcs\x02" + integers(c.epoch, c.sequence, c.verified) + c.run}
+	c.Shard.keys[c.keys[0]] = value{text: "tcs\x02" + integers(c.epoch, c.sequence, c.verified) + c.hot + c.run}
 }
 
 type state struct {
 	epoch, sequence, verified int64
-	run                       string
+	hot, run                  string
 }
 
 func (s *state) parse(text string) bool {
-	if len(text) <= 28 || text[:4] != "tcs\x02" {
+	if len(text) <= 44 || text[:4] != "tcs\x02" {
 		return false
 	}
 	for i, n := range []*int64{&s.epoch, &s.sequence, &s.verified} {
 		*n = int64(binary.BigEndian.Uint64([]byte(text[4+8*i:])))
 	}
-	s.run = text[28:]
+	s.hot, s.run = text[28:44], text[44:]
 	return uint64(s.epoch) < 1<<53 && uint64(s.sequence) < 1<<53
 }
 
@@ -190,14 +192,17 @@ func (c *call) write() any {
 		return []any{int64(0), int64(0), c.now}
 	}
 	c.sequence++
-	notice := []byte(integers(c.epoch, c.sequence))
+	notice, reply := []byte(integers(c.epoch, c.sequence)), []any{c.epoch, c.sequence, c.now}
 	for i, key := range c.keys[1:] {
 		c.put(key, c.number(4+2*i), c.number(3), c.arg(5+2*i))
 		notice = fmt.Appendf(notice, "%d:%s", len(key), key)
+		if ends := c.marked(key); ends > 0 {
+			reply = append(reply, int64(i), ends)
+		}
 	}
 	c.save()
 	c.publish(c.arg(2), string(notice))
-	return []any{c.epoch, c.sequence, c.now}
+	return reply
 }
 
 func (c *call) lease() any {

@@ -27,11 +27,19 @@ var (
 	lease string
 	//go:embed lua/fill.lua
 	fill string
+	//go:embed lua/hot.lua
+	hot string
+	//go:embed lua/promote.lua
+	promote string
+	//go:embed lua/copy.lua
+	copied string
 
-	Hello = newScript("hello", hello)
-	Write = newScript("write", write)
-	Lease = newScript("lease", envelope+lease)
-	Fill  = newScript("fill", envelope+fill)
+	Hello   = newScript("hello", hello)
+	Write   = newScript("write", hot+write)
+	Lease   = newScript("lease", envelope+lease)
+	Fill    = newScript("fill", envelope+fill)
+	Promote = newScript("promote", envelope+hot+promote)
+	Copy    = newScript("copy", copied)
 )
 
 func newScript(name, body string) Script {

@@ -4,6 +4,7 @@
 --   EPOCH     8 bytes: which data this is; the server's clock in us when it was begun
 --   SEQUENCE  8 bytes: of the last write; it starts at EPOCH
 --   VERIFIED  8 bytes: when RUN was last compared with the server's own run id, us
+--   HOT       16 bytes: a bit for each key of which there are copies, see hot.lua
 --   RUN       the server's run id
 --
 -- Numbers are big-endian: packed ones are found and put together in a third of the
@@ -14,13 +15,14 @@
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local epoch, sequence, verified, run
+local epoch, sequence, verified, hot, run
+local NONE = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 
 local state = redis.pcall('GET', KEYS[1])
 if type(state) == 'string' then
-  if #state > 28 and string.sub(state, 1, 4) == 'tcs\2' then
-    epoch, sequence, verified = struct.unpack('>I8I8I8', state, 5)
-    run = string.sub(state, 29)
+  if #state > 44 and string.sub(state, 1, 4) == 'tcs\2' then
+    epoch, sequence, verified, hot = struct.unpack('>I8I8I8c16', state, 5)
+    run = string.sub(state, 45)
     if epoch >= 2 ^ 53 or sequence >= 2 ^ 53 then epoch = nil end -- no number of ours
   end
 elseif state and not string.find(state.err, 'WRONGTYPE', 1, true) then
@@ -34,10 +36,11 @@ if changed then
   if not epoch or run ~= id then
     epoch = math.max(now, (epoch or 0) + 1)
     sequence = math.max(epoch, epoch and sequence or 0)
+    hot = NONE
   end
   verified, run = now, id
 end
 
 local function save()
-  redis.call('SET', KEYS[1], 'tcs\2' .. struct.pack('>I8I8I8', epoch, sequence, verified) .. run)
+  redis.call('SET', KEYS[1], 'tcs\2' .. struct.pack('>I8I8I8c16', epoch, sequence, verified, hot) .. run)
 end

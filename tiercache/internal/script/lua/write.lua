@@ -8,14 +8,15 @@
 --       4 outage, 0 for none
 --       then, for each value: its life in ms, 0 to delete it, and its body
 --
--- Returns {epoch, sequence, now in us}; epoch is 0 where it came too late, and
--- did nothing. The notice is the epoch and the sequence, 8 bytes each, and each
+-- Returns {epoch, sequence, now in us}, and then, for each key of which there are
+-- copies, its number from 0 and until when they may be read, us; epoch is 0 where it
+-- came too late, and did nothing. The notice is the epoch and the sequence, 8 bytes each, and each
 -- key as "LENGTH:KEY".
 
 if now > tonumber(ARGV[2]) then return {0, 0, now} end
 sequence = sequence + 1
 local numbers = struct.pack('>I8I8', epoch, sequence)
-local notice = numbers
+local notice, reply, any = numbers, {epoch, sequence, now}, hot ~= NONE
 local ms = math.floor(now / 1000)
 for i = 2, #KEYS do
   local key, life = KEYS[i], tonumber(ARGV[2 * i + 1])
@@ -27,7 +28,9 @@ for i = 2, #KEYS do
     redis.call('UNLINK', key)
   end
   notice = notice .. #key .. ':' .. key
+  local ends = any and marked(key)
+  if ends then reply[#reply + 1], reply[#reply + 2] = i - 2, ends end
 end
 save()
 redis.call('PUBLISH', ARGV[3], notice)
-return {epoch, sequence, now}
+return reply
