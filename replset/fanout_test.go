@@ -442,12 +442,34 @@ func TestContendedWriteSaysSo(t *testing.T) {
 	s := newFew(t, b, Options{Patience: 30 * time.Millisecond})
 	lease := s.replicaKey(s.home) + leaseSuffix
 	do(t, b, "SET", lease, "of another")
-	if err := s.Publish(t.Context(), []string{"a"}); !errors.Is(err, ErrContended) {
-		t.Errorf("got %v, want ErrContended", err)
+	if err := s.Publish(t.Context(), []string{"a"}); !errors.Is(err, ErrContended) || !strings.Contains(err.Error(), lease) {
+		t.Errorf("got %v, want ErrContended, and the lease %s named", err, lease)
 	}
 	if do(t, b, "GET", lease) != "of another" {
 		t.Error("another's lease was taken away")
 	}
+}
+
+// Who may not delete is told so, each time: his own lease is not another writer's.
+func TestWriterThatMayNotDelete(t *testing.T) {
+	b := newHooks()
+	s := newFew(t, b, Options{Patience: 30 * time.Millisecond})
+	publish(t, s, "a")
+	b.before = func(_ uint16, cmd []string) error {
+		if strings.HasPrefix(cmd[0], "EVAL") || cmd[0] == "DEL" {
+			return serverError("NOPERM this user has no permissions to run the '" + strings.ToLower(cmd[0]) + "' command")
+		}
+		return nil
+	}
+	for range 2 {
+		if err := s.Publish(t.Context(), []string{"b"}); err == nil || errors.Is(err, ErrContended) || !strings.Contains(err.Error(), "'del'") {
+			t.Errorf("got %v, want the refusal of DEL", err)
+		}
+		if err := s.Apply(t.Context(), Delta{Add: []string{"c"}}); err != nil {
+			t.Errorf("a delta deletes nothing: %v", err)
+		}
+	}
+	wantEverywhere(t, s, "a", "c")
 }
 
 func TestWritesLeaveNoGoroutine(t *testing.T) {

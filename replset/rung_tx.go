@@ -197,12 +197,18 @@ func (r *txRung) hold(ctx context.Context) error {
 	case nil:
 		v, err = r.set.backend.Do(ctx, key, []string{"SET", key, r.token, "NX", "PX", life})
 		if err == nil && v == nil {
-			return ErrContended
+			return leased(key)
 		}
 		r.held.set()
 		return err
 	}
-	return ErrContended
+	return leased(key)
+}
+
+// leased says what stands in the way, since it may be what a writer left behind
+// that died, or that was not let to give it back.
+func leased(key string) error {
+	return fmt.Errorf("%w: another writer has the lease %s, or left it less than %v ago", ErrContended, key, leaseLife)
 }
 
 func (r *txRung) end(ctx context.Context) {
@@ -214,7 +220,8 @@ func (r *txRung) end(ctx context.Context) {
 	_ = r.set.patiently(ctx, time.Second, func() error {
 		v, err := r.set.backend.Do(ctx, key, []string{"GET", key})
 		if err == nil && v == r.token {
-			_, err = r.set.backend.Do(ctx, key, []string{"DEL", key})
+			// The right to prolong a lease is enough to end it, also where DEL is refused.
+			_, err = r.set.backend.Do(ctx, key, []string{"PEXPIRE", key, "0"})
 		}
 		return err
 	})

@@ -114,15 +114,15 @@ func del(b *Backend, cmd []string) any {
 }
 
 func pexpire(b *Backend, cmd []string) any {
-	d, err := millis(cmd[2])
+	n, err := strconv.ParseInt(cmd[2], 10, 64)
 	if err != nil {
-		return err
+		return errNotInt
 	}
 	v := b.get(cmd[1])
 	if v == nil {
 		return int64(0)
 	}
-	v.expires = b.now().Add(d)
+	v.expires = b.now().Add(time.Duration(n) * time.Millisecond)
 	return int64(1)
 }
 
