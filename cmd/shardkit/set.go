@@ -25,6 +25,7 @@ type setCmd struct {
 	Reconcile setReconcileCmd `cmd:"" help:"Repair the replicas that drifted."`
 	Clear     setClearCmd     `cmd:"" help:"Delete the set from every slot."`
 	Footprint setFootprintCmd `cmd:"" help:"Tell what memory the members would take, without publishing them."`
+	Probe     setProbeCmd     `cmd:"" help:"Tell by which way each master lets the set be written."`
 }
 
 // setFlags say which set, and how to speak of it.
