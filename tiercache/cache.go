@@ -31,6 +31,8 @@ type Cache[V any] struct {
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup // of listeners
+	loading sync.Mutex     // held to begin a load, and to end ctx
+	loads   sync.WaitGroup
 	telling sync.WaitGroup
 }
 
@@ -89,12 +91,15 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 // Ring returns the placement of keys on shards.
 func (c *Cache[V]) Ring() *ring.Ring { return c.routing.Load().whole }
 
-// Close ends the subscriptions, and waits for them, and the contexts of loads
-// under way. The shards stay open. Operations after Close fail with ErrClosed. It
+// Close ends the subscriptions and the loads under way, and waits for them, but not
+// for loaders that ignore their context. The shards stay open. Operations after Close fail with ErrClosed. It
 // waits for Options.OnEvent, which therefore may not call it.
 func (c *Cache[V]) Close() error {
+	c.loading.Lock()
 	c.cancel()
+	c.loading.Unlock()
 	c.wg.Wait()
+	c.loads.Wait()
 	for _, r := range c.remotes {
 		r.listener.mu.Lock()
 		r.end(endLost, ErrClosed)

@@ -14,6 +14,9 @@ var (
 	// exist; the cache remembers that for Options.NegativeTTL.
 	ErrNotFound = errors.New("tiercache: not found")
 
+	// ErrNotModified is for a Reloader to return: the value of before is right.
+	ErrNotModified = errors.New("tiercache: not modified")
+
 	// ErrUnavailable means that the shard failed so often of late that it is not
 	// asked for a moment. Nothing was sent.
 	ErrUnavailable = errors.New("shard unavailable")

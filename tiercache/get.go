@@ -32,6 +32,7 @@ func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 type found[V any] struct {
 	value         V
 	found, absent bool
+	body          string // of its envelope
 	over          string // head of what is there and is no value: a load is to replace it
 }
 
@@ -81,7 +82,7 @@ func (c *Cache[V]) accept(r route, v *view, rd *reading, key string, raw any) (f
 			return f
 		}
 	}
-	f.found, f.absent = true, e.absent()
+	f.found, f.absent, f.body = true, e.absent(), text[headSize:]
 	if v != nil && (v.epoch.Load() == rd.state.epoch || c.off.epoch) {
 		left := r.remaining(e.expiry, rd.at)
 		c.remember(v, key, c.newEntry(r, v, f.value, e.codec, e.payload, f.absent, rd.state.sequence, rd.at, int64(left)))

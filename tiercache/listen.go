@@ -51,6 +51,9 @@ func (r *remote) end(why ending, err error) {
 	}
 	v := &view{generation: r.generation.Load() + 1}
 	r.generation.Store(v.generation)
+	if why != endLost {
+		r.unbroken.Store(v.generation)
+	}
 	r.view.Store(v)
 	r.listener.row = row{}
 	r.listener.hurry()
@@ -194,6 +197,7 @@ func (r *remote) beat(ctx context.Context, ping func(context.Context) error) err
 			return errBehind
 		}
 		l.last = max(l.last, reply.sequence)
+		r.unbroken.Store(v.generation)
 		v.epoch.Store(reply.epoch)
 		r.events.tell(EventListening, r.name, "", nil)
 	case epoch != reply.epoch && !r.off.epoch:

@@ -20,109 +20,215 @@ type Loader[V any] func(ctx context.Context) (V, error)
 // hold does not exist.
 type BatchLoader[V any] func(ctx context.Context, keys []string) (map[string]V, error)
 
+// Reloader is a Loader that is told the value of before, if L1 still holds one,
+// however old: ok says so. It returns ErrNotModified where that is still right.
+type Reloader[V any] func(ctx context.Context, old V, ok bool) (V, error)
+
 // GetOrLoad is Get, and loads what is not there: with one call of load for all
-// who ask at one time in this process. The value is stored unless the key was
-// written, deleted or evicted since the load began.
+// who ask at one time in this process, by GetOrLoad or GetMany; in any process, with
+// Options.FleetWait. The value is stored unless the key was written, deleted or
+// evicted since the load began.
 //
 // A shard that does not answer delays the load by Options.Timeout at most, and
 // does not prevent it. Errors are ErrNotFound, a *LoadError, or ctx's: a caller that
-// leaves does not end the load for the others.
+// leaves does not end the load for the others. Options.StaleFor and SoftTimeout say
+// when the value of before is given instead.
 func (c *Cache[V]) GetOrLoad(ctx context.Context, key string, load Loader[V], opts ...CallOption) (V, error) {
 	if e := c.hit(key); e != nil {
 		c.stats.localHits.add()
 		return c.value(e)
 	}
+	return c.load(ctx, key, load.batch(key), opts)
+}
+
+func (load Loader[V]) batch(key string) BatchLoader[V] {
+	return func(ctx context.Context, _ []string) (map[string]V, error) {
+		value, err := load(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return map[string]V{key: value}, nil
+	}
+}
+
+// load joins key's flight, or starts it, and waits.
+func (c *Cache[V]) load(ctx context.Context, key string, load BatchLoader[V], opts []CallOption) (V, error) {
 	var zero V
-	life, err := c.opts.life(opts)
+	_, err := c.opts.life(opts)
 	if err == nil {
 		err = c.closed()
+	}
+	if err == nil {
+		err = ctx.Err()
 	}
 	if err != nil {
 		return zero, err
 	}
-	r := c.route(key)
-	f, failed := c.fetch(ctx, r, key)
-	switch {
-	case ctx.Err() != nil:
-		return zero, ctx.Err()
-	case f.absent:
-		return zero, ErrNotFound
-	case f.found:
-		return f.value, nil
+	late, stop := c.soft()
+	defer stop()
+	f, own := c.join(key)
+	if own {
+		c.fly(ctx, []*flight[V]{f}, load, opts)
 	}
-	result := r.view.Load().flights.DoChan(c.flight(r, key), func() (any, error) {
-		return c.load(ctx, r, key, f.over, load, life, failed != nil)
-	})
-	select {
-	case res := <-result:
-		if res.Err != nil {
-			return zero, res.Err
-		}
-		l := res.Val.(*loaded[V])
-		switch {
-		case l.absent:
-			return zero, ErrNotFound
-		case res.Shared && !c.coder.keep && l.body != "":
-			return c.coder.decode(l.body[1], l.body[bodySize:]) // a copy for each
-		}
-		return l.value, nil
-	case <-ctx.Done():
-		return zero, ctx.Err()
+	return c.wait(ctx, f, own, late)
+}
+
+// fly starts the load of flights that are new.
+func (c *Cache[V]) fly(ctx context.Context, fs []*flight[V], load BatchLoader[V], opts []CallOption) {
+	c.loading.Lock()
+	defer c.loading.Unlock()
+	if c.closed() == nil {
+		c.loads.Go(func() { c.run(ctx, fs, load, opts) })
+		return
+	}
+	for _, f := range fs {
+		f.err = ErrClosed
+		c.land(f)
 	}
 }
 
-// loaded is the outcome of a load.
-type loaded[V any] struct {
-	value  V
-	body   string
-	absent bool
-}
-
-// flight is the name under which loads of key are one. Where notices arrive, a
-// write ends it. Where they do not, it lasts a heartbeat at most, so that
-// nobody gets a value that was read long before he asked.
-func (c *Cache[V]) flight(r route, key string) string {
-	t := now()
-	if r.counts(r.generation.Load(), t) {
-		return key
-	}
-	return key + "\x00" + strconv.FormatInt(t/int64(c.opts.Heartbeat), 10)
-}
-
-// forget ends key's flight for who comes later.
-func (c *Cache[V]) forget(r route, key string) {
-	flights := &r.view.Load().flights
-	flights.Forget(key)
-	flights.Forget(c.flight(r, key))
-}
-
-// load runs once for all callers of one flight.
-func (c *Cache[V]) load(ctx context.Context, r route, key, over string, load Loader[V], life time.Duration, blind bool) (*loaded[V], error) {
+// run is one load: of one key, or of those that a GetMany lacks.
+func (c *Cache[V]) run(ctx context.Context, fs []*flight[V], load BatchLoader[V], opts []CallOption) {
 	ctx, cancel := c.detach(ctx)
 	defer cancel()
-	b := c.begin(ctx, r, []string{key}, []string{over}, blind)
-	if f := b.found[0]; f.found {
-		return &loaded[V]{value: f.value, absent: f.absent}, nil
+	if fs = c.ask(ctx, fs); len(fs) == 0 {
+		return
 	}
-	value, err := call(ctx, &c.stats, func(ctx context.Context) (V, error) { return load(ctx) })
-	l := &loaded[V]{value: value, absent: errors.Is(err, ErrNotFound)}
-	if err != nil && !l.absent {
-		return nil, &LoadError{err}
+	crews := c.crews(fs)
+	each(crews, func(cr *crew[V]) { c.mark(ctx, cr) })
+	c.call(ctx, crews, load, opts)
+}
+
+// A crew is the flights of one route.
+type crew[V any] struct {
+	route
+	flights []*flight[V]
+}
+
+func keysOf[V any](fs []*flight[V]) []string {
+	keys := make([]string, len(fs))
+	for i, f := range fs {
+		keys[i] = f.key
 	}
-	it, err := c.item(value, l.absent, life)
-	if err != nil {
-		return nil, err
+	return keys
+}
+
+func (c *Cache[V]) crews(fs []*flight[V]) []*crew[V] {
+	var crews []*crew[V]
+	for _, group := range c.routing.Load().group(keysOf(fs)) {
+		cr := &crew[V]{route: group.route}
+		for _, i := range group.keys {
+			cr.flights = append(cr.flights, fs[i])
+		}
+		crews = append(crews, cr)
 	}
-	l.body = it.body
-	c.finish(ctx, r, b, []item{it})
-	return l, nil
+	return crews
+}
+
+// ask looks for each value on its shard, where the caller has not, and returns
+// the flights of those that are to be loaded.
+func (c *Cache[V]) ask(ctx context.Context, fs []*flight[V]) (rest []*flight[V]) {
+	for _, f := range fs {
+		if !f.asked {
+			got, err := c.fetch(ctx, c.route(f.key), f.key)
+			if err != nil {
+				close(f.silent)
+			}
+			if f.over = got.over; got.found {
+				f.take(&got)
+				c.land(f)
+				continue
+			}
+		}
+		rest = append(rest, f)
+	}
+	return rest
+}
+
+// mark leaves markers for the keys that are missing, and keeps the flights of
+// those. A crew whose shard has just failed to answer goes without.
+func (c *Cache[V]) mark(ctx context.Context, cr *crew[V]) {
+	v, synced := cr.view.Load(), cr.synced()
+	blind := false
+	over := make([]string, len(cr.flights))
+	for i, f := range cr.flights {
+		f.view, f.failed, f.stripe = v, v.failed.Load(), v.stripe(f.key).Load()
+		over[i] = f.over
+		blind = blind || f.blind()
+	}
+	var reply *scriptReply
+	if !blind {
+		var err error
+		reply, err = c.lease(ctx, cr.route, keysOf(cr.flights), over)
+		blind = err != nil
+	}
+	if blind {
+		c.stats.blindLoads.Add(1)
+		for _, f := range cr.flights {
+			if !f.blind() {
+				close(f.silent)
+			}
+		}
+		return
+	}
+	rd := &reading{state: state{epoch: reply.epoch, sequence: reply.sequence}, known: true, at: reply.received}
+	fs := cr.flights
+	cr.flights = nil
+	for i, f := range fs {
+		text, _ := reply.rest[i].(string)
+		if e, ok := parseEnvelope(text); ok && e.marker() {
+			f.stands = e.payload
+		} else if got := c.accept(cr.route, synced, rd, f.key, reply.rest[i]); got.found {
+			f.take(&got)
+			c.land(f)
+			continue
+		}
+		cr.flights = append(cr.flights, f)
+	}
+}
+
+// call calls the loader for all crews, and lands them.
+func (c *Cache[V]) call(ctx context.Context, crews []*crew[V], load BatchLoader[V], opts []CallOption) {
+	var keys []string
+	for _, cr := range crews {
+		keys = append(keys, keysOf(cr.flights)...)
+	}
+	if len(keys) == 0 {
+		return
+	}
+	got, err := call(ctx, &c.stats, func(ctx context.Context) (map[string]V, error) { return load(ctx, keys) })
+	if errors.Is(err, ErrNotFound) {
+		err = nil
+	}
+	each(crews, func(cr *crew[V]) {
+		items := make([]item, len(cr.flights))
+		for i, f := range cr.flights {
+			if err != nil {
+				f.err = &LoadError{err}
+				continue
+			}
+			value, ok := got[f.key]
+			life, _ := c.opts.life(opts)
+			if items[i], f.err = c.item(value, !ok, life); f.err == nil {
+				f.value, f.absent, f.body = value, !ok, items[i].body
+			}
+			if f.absent {
+				c.drop(f.key) // or a load that fails would bring back what is no more
+			}
+		}
+		c.finish(ctx, cr, items)
+		for _, f := range cr.flights {
+			c.land(f)
+		}
+	})
 }
 
 // detach is a context for a load: with the values of ctx, but not its end.
 func (c *Cache[V]) detach(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.opts.LoadTimeout)
-	stop := context.AfterFunc(c.ctx, cancel)
-	return ctx, func() { stop(); cancel() }
+	ctx, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithTimeout(ctx, c.opts.LoadTimeout)
+	stop := context.AfterFunc(c.ctx, func() { end(ErrClosed) })
+	return ctx, func() { stop(); cancel(); end(nil) }
 }
 
 // call calls a loader in a goroutine of its own: one that panics, exits or hangs
@@ -148,58 +254,12 @@ func call[T any](ctx context.Context, stats *cacheStats, load func(context.Conte
 	select {
 	case out = <-done:
 	case <-ctx.Done():
-		out.err = ctx.Err()
+		out.err = context.Cause(ctx)
 	}
 	if out.err != nil && !errors.Is(out.err, ErrNotFound) {
 		stats.loadErrors.Add(1)
 	}
 	return out.value, out.err
-}
-
-// beginning is what was known of some keys of a shard when their load began.
-type beginning[V any] struct {
-	keys   []string
-	found  []found[V] // what turned out to be there
-	tokens []string   // of the markers, "" where there is none
-	view   *view
-	blind  bool // the shard did not answer
-	stripe []int64
-	failed int64
-}
-
-// begin leaves markers for the keys that are missing, unless the load is to go
-// without: the shard has just failed to answer.
-func (c *Cache[V]) begin(ctx context.Context, r route, keys, over []string, blind bool) *beginning[V] {
-	b := &beginning[V]{
-		keys: keys, found: make([]found[V], len(keys)), tokens: make([]string, len(keys)), stripe: make([]int64, len(keys)),
-		view: r.view.Load(),
-	}
-	b.failed = b.view.failed.Load()
-	for i, key := range keys {
-		b.stripe[i] = b.view.stripe(key).Load()
-	}
-	synced := r.synced()
-	var reply *scriptReply
-	if !blind {
-		var err error
-		reply, err = c.lease(ctx, r, keys, over)
-		blind = err != nil
-	}
-	if blind {
-		b.blind = true
-		c.stats.blindLoads.Add(1)
-		return b
-	}
-	rd := &reading{state: state{epoch: reply.epoch, sequence: reply.sequence}, known: true, at: reply.received}
-	for i, raw := range reply.rest {
-		text, _ := raw.(string)
-		if e, ok := parseEnvelope(text); ok && e.marker() {
-			b.tokens[i] = e.payload
-			continue
-		}
-		b.found[i] = c.accept(r, synced, rd, keys[i], raw)
-	}
-	return b
 }
 
 // lease asks for values or markers of keys; what has the head given in over counts
@@ -229,43 +289,44 @@ func (c *Cache[V]) item(value V, absent bool, life time.Duration) (item, error) 
 	return item{body, life}, err
 }
 
-// finish stores loaded values where their markers still stand, and takes those
-// into L1.
-func (c *Cache[V]) finish(ctx context.Context, r route, b *beginning[V], items []item) {
+// finish stores loaded values where nothing was written since their load began,
+// and takes those into L1.
+func (c *Cache[V]) finish(ctx context.Context, cr *crew[V], items []item) {
 	at := now()
-	if b.blind {
-		c.finishBlind(r, b, items, at)
-		return
-	}
 	if c.off.marker {
-		c.remark(ctx, r, b)
+		c.remark(ctx, cr)
 	}
 	var places, args []string
 	var which []int
-	for i, f := range items {
-		if b.tokens[i] != "" {
+	for i, f := range cr.flights {
+		switch {
+		case f.err != nil:
+		case f.blind():
+			c.finishBlind(cr.route, f, items[i], at)
+		case f.stands != "":
 			which = append(which, i)
-			places = append(places, c.place(b.keys[i]))
-			args = append(args, b.tokens[i], strconv.FormatInt(f.life.Milliseconds(), 10), f.body)
+			places = append(places, c.place(f.key))
+			args = append(args, f.stands, strconv.FormatInt(items[i].life.Milliseconds(), 10), items[i].body)
 		}
 	}
 	if len(which) == 0 {
 		return
 	}
-	v := r.synced()
-	reply, err := r.call(ctx, &script.Fill, places, args...)
+	v := cr.synced()
+	reply, err := cr.call(ctx, &script.Fill, places, args...)
 	if err != nil || len(reply.rest) != len(which) {
 		return // the value was loaded, which is what counts
 	}
 	for n, i := range which {
+		f, it := cr.flights[i], items[i]
 		if reply.rest[n] != int64(1) {
-			c.refused(r.remote, b.keys[i])
+			c.refused(cr.remote, f.key)
 			continue
 		}
 		c.stats.fills.Add(1)
-		if v != nil && v.epoch.Load() == reply.epoch && items[i].life > 0 {
-			if e := c.bodyEntry(r, v, items[i].body, reply.sequence, at, int64(items[i].life)); e != nil {
-				c.remember(v, b.keys[i], e)
+		if v != nil && v.epoch.Load() == reply.epoch && it.life > 0 {
+			if e := c.bodyEntry(cr.route, v, it.body, reply.sequence, at, int64(it.life)); e != nil {
+				c.remember(v, f.key, e)
 			}
 		}
 	}
@@ -276,33 +337,31 @@ func (c *Cache[V]) refused(r *remote, key string) {
 	c.events.tell(EventFillRefused, r.name, key, nil)
 }
 
-// finishBlind takes values into L1 for one heartbeat, while their shard is not
-// there to hold them.
-func (c *Cache[V]) finishBlind(r route, b *beginning[V], items []item, at int64) {
-	for i, f := range items {
-		if f.life <= 0 {
-			continue
-		}
-		e := c.bodyEntry(r, b.view, f.body, 0, at, min(int64(f.life), int64(c.opts.Heartbeat)))
-		if e == nil {
-			continue
-		}
-		e.blind = true
-		c.rememberBlind(b.view, b.keys[i], e, b.stripe[i], b.failed)
+// finishBlind takes a value into L1 for one heartbeat, while its shard is not
+// there to hold it.
+func (c *Cache[V]) finishBlind(r route, f *flight[V], it item, at int64) {
+	if it.life <= 0 {
+		return
 	}
+	e := c.bodyEntry(r, f.view, it.body, 0, at, min(int64(it.life), int64(c.opts.Heartbeat)))
+	if e == nil {
+		return
+	}
+	e.blind = true
+	c.rememberBlind(f.view, f.key, e, f.stripe, f.failed)
 }
 
 // remark takes markers anew, whatever happened since the load began: for tests,
 // which show that this is wrong.
-func (c *Cache[V]) remark(ctx context.Context, r route, b *beginning[V]) {
-	reply, err := c.lease(ctx, r, b.keys, make([]string, len(b.keys)))
+func (c *Cache[V]) remark(ctx context.Context, cr *crew[V]) {
+	reply, err := c.lease(ctx, cr.route, keysOf(cr.flights), make([]string, len(cr.flights)))
 	if err != nil {
 		return
 	}
 	for i, raw := range reply.rest {
 		text, _ := raw.(string)
 		if e, ok := parseEnvelope(text); ok && e.marker() {
-			b.tokens[i] = e.payload
+			cr.flights[i].stands = e.payload
 		}
 	}
 }

@@ -79,7 +79,6 @@ type part[V any] struct {
 	missing []string
 	over    []string // as in found
 	err     error
-	began   *beginning[V]
 }
 
 // take moves what was found into values.
@@ -125,7 +124,7 @@ func (c *Cache[V]) getShards(ctx context.Context, keys []string) []*part[V] {
 }
 
 // each runs f for all parts at one time.
-func each[V any](parts []*part[V], f func(*part[V])) {
+func each[P any](parts []P, f func(P)) {
 	if len(parts) == 0 {
 		return
 	}
@@ -137,54 +136,37 @@ func each[V any](parts []*part[V], f func(*part[V])) {
 	wg.Wait()
 }
 
-// loadMany loads what is missing of all parts in one call, and stores it.
+// loadMany loads what is missing of all parts, with one call for what nobody else
+// in this process loads.
 func (c *Cache[V]) loadMany(ctx context.Context, parts []*part[V], load BatchLoader[V], opts []CallOption, values map[string]V, failed *KeysError) {
-	callers := ctx
-	ctx, cancel := c.detach(ctx)
-	defer cancel()
-	defer context.AfterFunc(callers, cancel)() // nobody else waits for this load
-	each(parts, func(p *part[V]) { p.began = c.begin(ctx, p.remote, p.missing, p.over, p.err != nil) })
-	var keys []string
+	var fs, own []*flight[V]
+	mine := make(map[*flight[V]]bool)
 	for _, p := range parts {
-		for i, f := range p.began.found {
-			switch {
-			case !f.found:
-				keys = append(keys, p.missing[i])
-			case !f.absent:
-				values[p.missing[i]] = f.value
-			}
-		}
-	}
-	if len(keys) == 0 {
-		return
-	}
-	got, err := call(ctx, &c.stats, func(ctx context.Context) (map[string]V, error) { return load(ctx, keys) })
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		failed.add(&LoadError{err}, keys...)
-		return
-	}
-	items := make(map[string]item, len(keys))
-	for _, key := range keys {
-		value, ok := got[key]
-		life, _ := c.opts.life(opts)
-		it, err := c.item(value, !ok, life)
-		if err != nil {
-			failed.add(err, key)
-			continue
-		}
-		items[key] = it
-		if ok {
-			values[key] = value
-		}
-	}
-	each(parts, func(p *part[V]) {
-		own := make([]item, len(p.missing))
 		for i, key := range p.missing {
-			own[i] = items[key]
-			if _, ok := items[key]; !ok {
-				p.began.tokens[i] = "" // found, or not to be encoded
+			f, isNew := c.join(key)
+			fs = append(fs, f)
+			if !isNew {
+				continue
+			}
+			mine[f] = true
+			own = append(own, f)
+			f.asked, f.over = true, p.over[i]
+			if p.err != nil {
+				close(f.silent)
 			}
 		}
-		c.finish(ctx, p.remote, p.began, own)
-	})
+	}
+	if len(own) > 0 {
+		c.fly(ctx, own, load, opts)
+	}
+	late, stop := c.soft()
+	defer stop()
+	for _, f := range fs {
+		switch value, err := c.wait(ctx, f, mine[f], late); {
+		case err == nil:
+			values[f.key] = value
+		case !errors.Is(err, ErrNotFound):
+			failed.add(err, f.key)
+		}
+	}
 }

@@ -75,6 +75,19 @@ type Options struct {
 	// its value is not stored any more. 0 means 30 s.
 	LoadTimeout time.Duration
 
+	// StaleFor is for how long past its life a value may be given where a load fails,
+	// or takes longer than SoftTimeout. L1 must still hold it: for that it is the only
+	// place. A value that was overwritten or deleted is not given, within the bound of
+	// staleness as always; only while its shard does not answer may it be as old as its
+	// life and StaleFor. A load that failed is then not tried again for a heartbeat. 0
+	// means never.
+	StaleFor time.Duration
+
+	// SoftTimeout is how long a caller waits for a load, if there is a value that
+	// StaleFor lets it have: the load goes on, for those who come later. 0 means
+	// LoadTimeout.
+	SoftTimeout time.Duration
+
 	// OnEvent is told what an operator may have to know, such as LogEvents(logger).
 	// It is called by one goroutine of the cache, with no lock held, and holds up
 	// nothing but later events. It may not call Close.
@@ -134,7 +147,15 @@ func (o *Options) withDefaults() (Options, error) {
 		return opts, fmt.Errorf("tiercache: Heartbeat %v: at least %v", opts.Heartbeat, minHeartbeat)
 	case opts.HotReads > hot.MaxReads:
 		return opts, fmt.Errorf("tiercache: HotReads %d: at most %d", opts.HotReads, hot.MaxReads)
-	case opts.Timeout < 0 || opts.LoadTimeout < 0:
+	case opts.StaleFor < 0:
+		return opts, fmt.Errorf("tiercache: StaleFor %v is below zero", opts.StaleFor)
+	case opts.StaleFor > 0 && opts.LocalEntries == 0 && opts.LocalBytes < 0:
+		return opts, errors.New("tiercache: StaleFor with L1 off: nothing else keeps a value past its life")
+	case opts.SoftTimeout > 0 && opts.StaleFor == 0:
+		return opts, errors.New("tiercache: SoftTimeout without StaleFor: there is nothing to give before the load ends")
+	case opts.SoftTimeout >= opts.LoadTimeout:
+		return opts, fmt.Errorf("tiercache: SoftTimeout %v: it must be below LoadTimeout, %v", opts.SoftTimeout, opts.LoadTimeout)
+	case opts.Timeout < 0 || opts.LoadTimeout < 0 || opts.SoftTimeout < 0:
 		return opts, errors.New("tiercache: a time-out below zero")
 	}
 	return opts, nil

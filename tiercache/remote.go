@@ -35,6 +35,10 @@ type remote struct {
 	generation atomic.Uint64 // of the view
 	trusted    atomic.Int64  // until when the view counts, ns
 
+	// unbroken is the view since which every write was heard, as long as the shard
+	// could be.
+	unbroken atomic.Uint64
+
 	view     atomic.Pointer[view]
 	listener listener
 

@@ -18,6 +18,7 @@ type Stats struct {
 	RefusedFills uint64 // loaded values that were not: their marker was gone, the key written meanwhile
 	BlindLoads   uint64 // loads without a marker, since the shard did not answer
 	RefusedLocal uint64 // values that did not enter L1: a later write of the key was known
+	Stale        uint64 // given past their life, since no new value could be had in time (Options.StaleFor)
 	Corrupt      uint64 // values on a shard that were no envelope or did not decode, taken for misses
 	LocalEntries int    // now, about
 
@@ -62,6 +63,7 @@ func (c *Cache[V]) Stats() Stats {
 		RefusedFills: c.stats.refusedFills.Load(),
 		BlindLoads:   c.stats.blindLoads.Load(),
 		RefusedLocal: c.stats.refusedLocal.Load(),
+		Stale:        c.stats.stale.Load(),
 		Corrupt:      c.stats.corrupt.Load(),
 	}
 	if c.local != nil {
@@ -76,7 +78,7 @@ func (c *Cache[V]) Stats() Stats {
 type cacheStats struct {
 	localHits                                               counter
 	shardHits, misses, loads, loadErrors, fills, blindLoads atomic.Uint64
-	refusedFills, refusedLocal, corrupt                     atomic.Uint64
+	refusedFills, refusedLocal, stale, corrupt              atomic.Uint64
 }
 
 // counter is counted from many processors at once: each addition goes to one of

@@ -3,8 +3,6 @@ package tiercache
 import (
 	"hash/maphash"
 	"sync/atomic"
-
-	"golang.org/x/sync/singleflight"
 )
 
 // A view is what this process believes about one shard's data, from when it
@@ -27,7 +25,7 @@ type view struct {
 
 	// flights are the loads under way. A write ends its key's flight for who comes
 	// later, and a new view all of them.
-	flights singleflight.Group
+	flights flights
 }
 
 const stripes = 1 << 12
@@ -41,7 +39,7 @@ func (v *view) stripe(key string) *atomic.Int64 {
 // wrote notes that the write of the given sequence changed key.
 func (v *view) wrote(key string, sequence int64) {
 	raise(v.stripe(key), sequence)
-	v.flights.Forget(key)
+	v.flights.forget(key)
 }
 
 // raise sets n to at least to.

@@ -114,7 +114,7 @@ func (c *Cache[V]) write(ctx context.Context, op string, r route, keys []string,
 	if err != nil {
 		present.failed.Add(1)
 		for _, key := range keys {
-			c.forget(r, key)
+			present.flights.forget(key)
 			c.drop(key)
 		}
 		return &ShardError{r.name, op, err}
@@ -122,7 +122,6 @@ func (c *Cache[V]) write(ctx context.Context, op string, r route, keys []string,
 	r.doubt(v, reply.epoch)
 	for i, key := range keys {
 		present.wrote(key, reply.sequence)
-		c.forget(r, key)
 		c.drop(key)
 		if items[i].life > 0 && v != nil && v.epoch.Load() == reply.epoch {
 			if e := c.bodyEntry(r, v, items[i].body, reply.sequence, began, int64(items[i].life)); e != nil {

@@ -1,0 +1,192 @@
+package tiercache
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A flight is the load of one key, for all in this process who ask while it is
+// under way.
+type flight[V any] struct {
+	key     string
+	routing *routing
+	home    *view // whose flight it is
+	began   int64 // ns
+	heard   bool  // notices arrived then
+
+	silent  chan struct{} // closed once the shard has not answered
+	done    chan struct{} // closed with the outcome
+	resting bool          // it failed, and is not tried again yet; of the flights' mutex
+
+	// What the view knew of the key before the loader was called.
+	view           *view
+	stripe, failed int64
+
+	// What the shard held.
+	asked  bool
+	over   string // as in found
+	stands string // stays while nothing is written: a marker's token, or the head of a value to be renewed
+	ends   int64  // of that value, ns
+	rival  string // the head of the marker of another process, which loads
+	since  int64  // when that was first seen, ns
+
+	// The outcome.
+	value  V
+	body   string // of the envelope, for those who need copies
+	absent bool
+	err    error
+}
+
+// take makes what a shard holds the outcome.
+func (f *flight[V]) take(got *found[V]) {
+	f.value, f.body, f.absent = got.value, got.body, got.absent
+}
+
+// flights are those of the keys of a view, each a *flight[V]. A write ends its key's
+// for who asks later, and a new view all of them.
+type flights struct {
+	mu    sync.Mutex
+	byKey map[string]any
+}
+
+func (fs *flights) forget(key string) {
+	fs.mu.Lock()
+	delete(fs.byKey, key)
+	fs.mu.Unlock()
+}
+
+// remove takes f away if it is still key's.
+func (fs *flights) remove(key string, f any) {
+	fs.mu.Lock()
+	if fs.byKey[key] == f {
+		delete(fs.byKey, key)
+	}
+	fs.mu.Unlock()
+}
+
+// join returns key's flight, and whether it is new: the caller then has to see to
+// it. Where notices arrive, a write ends a flight. Where they do not, it takes
+// passengers for a heartbeat, so that nobody gets a value that was read long
+// before he asked.
+func (c *Cache[V]) join(key string) (f *flight[V], own bool) {
+	rs := c.routing.Load()
+	r := rs.route(key)
+	v := r.view.Load()
+	t := now()
+	heard := r.counts(v.generation, t)
+	v.flights.mu.Lock()
+	defer v.flights.mu.Unlock()
+	if f, _ := v.flights.byKey[key].(*flight[V]); f != nil && f.routing == rs {
+		if f.resting && c.fallback(f) != nil || !f.resting && (f.heard && heard || t-f.began < int64(c.opts.Heartbeat)) {
+			return f, false
+		}
+	}
+	f = &flight[V]{
+		key: key, routing: rs, home: v, began: t, heard: heard,
+		silent: make(chan struct{}), done: make(chan struct{}),
+	}
+	if v.flights.byKey == nil {
+		v.flights.byKey = make(map[string]any)
+	}
+	v.flights.byKey[key] = f
+	return f, true
+}
+
+// land ends a flight. One that failed, where there is a value of before, stays for
+// a heartbeat: what stands behind is not asked again at once.
+func (c *Cache[V]) land(f *flight[V]) {
+	close(f.done)
+	fs := &f.home.flights
+	if f.err == nil || c.fallback(f) == nil {
+		fs.remove(f.key, f)
+		return
+	}
+	fs.mu.Lock()
+	f.resting = true
+	fs.mu.Unlock()
+	time.AfterFunc(c.opts.Heartbeat, func() { fs.remove(f.key, f) })
+}
+
+// blind reports whether the flight goes without its shard.
+func (f *flight[V]) blind() bool {
+	select {
+	case <-f.silent:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait returns what the flight brings. late is closed after Options.SoftTimeout,
+// nil without. The first caller, whose the flight is, has the loaded value itself.
+func (c *Cache[V]) wait(ctx context.Context, f *flight[V], own bool, late <-chan struct{}) (V, error) {
+	var zero V
+	var silent chan struct{}
+	for {
+		select {
+		case <-f.done:
+			if f.err != nil {
+				if e := c.fallback(f); e != nil {
+					return c.stale(e)
+				}
+				return zero, f.err
+			}
+			switch {
+			case f.absent:
+				return zero, ErrNotFound
+			case own || c.coder.keep:
+				return f.value, nil
+			}
+			return c.coder.decode(f.body[1], f.body[bodySize:])
+		case <-late:
+			late, silent = nil, f.silent
+			if e := c.fallback(f); e != nil {
+				return c.stale(e)
+			}
+		case <-silent: // the shard is out of reach, which was not known before
+			silent = nil
+			if e := c.fallback(f); e != nil {
+				return c.stale(e)
+			}
+		case <-ctx.Done():
+			return zero, ctx.Err()
+		}
+	}
+}
+
+// soft is a channel that closes after Options.SoftTimeout, and its end.
+func (c *Cache[V]) soft() (<-chan struct{}, func() bool) {
+	if c.opts.SoftTimeout == 0 {
+		return nil, func() bool { return false }
+	}
+	late := make(chan struct{})
+	return late, time.AfterFunc(c.opts.SoftTimeout, func() { close(late) }).Stop
+}
+
+// fallback is the value of before, if that may be given in place of one that
+// cannot be had. While the shard answers, it has to be the last that was written, as
+// far as L1 can know of any. While it does not, it is from the last time that this
+// process heard of every write.
+func (c *Cache[V]) fallback(f *flight[V]) *entry[V] {
+	if c.opts.StaleFor == 0 {
+		return nil
+	}
+	e, ok := c.local.GetIfPresent(f.key)
+	if !ok || e.absent || e.stand != nil && e.stand.routing != c.routing.Load() {
+		return nil
+	}
+	t := now()
+	if t >= e.expires+int64(c.opts.StaleFor) {
+		return nil
+	}
+	if e.remote.counts(e.generation, t) || f.blind() && e.generation >= e.remote.unbroken.Load() {
+		return e
+	}
+	return nil
+}
+
+func (c *Cache[V]) stale(e *entry[V]) (V, error) {
+	c.stats.stale.Add(1)
+	return c.value(e)
+}
