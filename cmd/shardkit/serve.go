@@ -95,7 +95,7 @@ func (c serveCmd) Run(ctx context.Context, con console) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	if len(c.Shards) == 0 {
-		fmt.Fprintln(con.err, "no --shards: three shards in this process, which keep nothing when it ends")
+		fmt.Fprintf(con.err, "no --shards: three shards in this process, of %d MiB at most, which keep nothing when it ends\n", proxy.EmbeddedBytes>>20)
 	}
 	fmt.Fprintf(con.out, "serving on http://%s\n", l.Addr())
 	return p.Serve(ctx, l)

@@ -2,9 +2,9 @@
 // tests of code that uses a cache. It keeps strings in the process, delivers
 // messages to its subscribers, and has the cache's own scripts in Go.
 //
-// It is not a Redis: one lock is held for each command, memory is not bounded,
-// and it knows only the commands that a cache sends and a few that tests want. It
-// runs no Lua.
+// It is not a Redis: one lock is held for each command, memory is bounded only
+// where Options.MaxBytes says so, and it knows only the commands that a cache
+// sends and a few that tests want. It runs no Lua.
 package memory
 
 import (
@@ -22,6 +22,11 @@ import (
 type Options struct {
 	// Now is the server's clock, which ends values' lives. nil means time.Now.
 	Now func() time.Time
+
+	// MaxBytes bounds what is held: about the bytes of keys and values, and 100 for
+	// each. Past it values that have a life are dropped, any of them first. 0 means
+	// no bound.
+	MaxBytes int64
 }
 
 // Shard is the in-memory server. Its methods follow tiercache.Shard.
@@ -34,6 +39,7 @@ type Shard struct {
 	scripts     map[string]bool // the hashes of those that were loaded
 	runID       string
 	subscribers map[*subscriber]struct{}
+	bound       bound
 }
 
 type value struct {
@@ -45,8 +51,11 @@ type value struct {
 // New returns an empty server. o may be nil.
 func New(o *Options) *Shard {
 	s := &Shard{now: time.Now, keys: map[string]value{}, subscribers: map[*subscriber]struct{}{}}
-	if o != nil && o.Now != nil {
-		s.now = o.Now
+	if o != nil {
+		s.bound.limit = o.MaxBytes
+		if o.Now != nil {
+			s.now = o.Now
+		}
 	}
 	s.start()
 	return s
@@ -90,6 +99,7 @@ func (s *Shard) Do(ctx context.Context, cmd []string) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.run(cmd)
+	s.bound.note(s, cmd)
 	if err, failed := v.(error); failed {
 		return nil, err
 	}
@@ -123,6 +133,7 @@ func (s *Shard) Tx(ctx context.Context, cmds [][]string) ([]any, error) {
 	replies := make([]any, len(cmds))
 	for i, cmd := range cmds {
 		replies[i] = s.run(cmd)
+		s.bound.note(s, cmd)
 	}
 	return replies, nil
 }
