@@ -18,6 +18,7 @@ var files embed.FS
 
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"short":   short,
+	"clip":    clip,
 	"percent": percent,
 	"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") + " UTC" },
 	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
@@ -120,7 +121,7 @@ func (g *page) view() (v view, err error) {
 	var names, said, changes []string
 	var load, byRing, byModulo []float64
 	for _, shard := range s.Shards {
-		names, load = append(names, clip(shard.Name)), append(load, shard.PerSecond)
+		names, load = append(names, clip(12, shard.Name)), append(load, shard.PerSecond)
 		said = append(said, fmt.Sprintf("%s %s", shard.Name, short(shard.PerSecond)))
 	}
 	html, e = bars("Commands a second by shard: "+strings.Join(said, ", ")+".", names, nil, [][]float64{load}, short)
@@ -138,10 +139,10 @@ func (g *page) view() (v view, err error) {
 	return v, err
 }
 
-// clip keeps a name short enough for an axis.
-func clip(name string) string {
-	if r := []rune(name); len(r) > 12 {
-		return string(r[:11]) + "…"
+// clip keeps a name to so many letters.
+func clip(most int, name string) string {
+	if r := []rune(name); len(r) > most {
+		return string(r[:most-1]) + "…"
 	}
 	return name
 }

@@ -3,9 +3,11 @@ package proxy_test
 import (
 	"encoding/xml"
 	"io"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shardkit/shardkit/tiercache"
 	"github.com/shardkit/shardkit/tiercache/memory"
@@ -22,9 +24,9 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("got policy %q, want %q", policy, want)
 		}
 	}
-	for _, url := range regexp.MustCompile(`(?:src|href|url)\s*[=(]\s*["']?([^"' )>]+)`).FindAllStringSubmatch(got.body, -1) {
-		if !strings.HasPrefix(url[1], "/") && url[1] != "data:," {
-			t.Errorf("the page names %q, which is not here", url[1])
+	for _, at := range regexp.MustCompile(`(?:src|href|url)\s*[=(]\s*["']?([^"' )>]+)`).FindAllStringSubmatch(got.body, -1) {
+		if !strings.HasPrefix(at[1], "/") && at[1] != "data:," {
+			t.Errorf("the page names %q, which is not here", at[1])
 		}
 	}
 	if n := strings.Count(got.body, `role="img" aria-label="`); n != strings.Count(got.body, "<svg") || n < 4 {
@@ -67,6 +69,28 @@ func TestDashboardEscapes(t *testing.T) {
 	if !strings.Contains(metrics, `tiercache_shard_commands_total{cache="proxy",shard="<script>alert(\"x\")</script>&$1"}`) {
 		t.Errorf("metrics do not have the name: %s", metrics)
 	}
+}
+
+// TestHotKeys: the page and the snapshot tell which keys are read most from shards,
+// and whose they are.
+func TestHotKeys(t *testing.T) {
+	s := open(t, nil)
+	if body := s.ask(t, "GET", "/", "").want(t, 200).body; !strings.Contains(body, "None: what this process holds") {
+		t.Error("the page does not say that no key is hot")
+	}
+	missing := "gone/<b>" + strings.Repeat("long", 100)
+	within(t, 20*time.Second, "the snapshot and the page have it", func() bool {
+		s.ask(t, "GET", "/cache/"+url.PathEscape(missing), "").wantError(t, 404)
+		hot := s.Snapshot().HotKeys
+		if len(hot) == 0 {
+			return false
+		}
+		if len(hot) != 1 || hot[0].Key != missing || hot[0].Shard != s.Owner(missing) || !(hot[0].PerSecond >= 20) {
+			t.Fatalf("got %v, want the key that is read more than 100 times in 5 s from %s", hot, s.Owner(missing))
+		}
+		body := s.ask(t, "GET", "/", "").body
+		return strings.Contains(body, "gone/&lt;b&gt;longlong") && strings.Contains(body, "longlon…</th>")
+	})
 }
 
 // TestDashboardOfOneShard: nothing can be taken away from it.

@@ -152,7 +152,30 @@ type Snapshot struct {
 	LatencyMS     Percentiles     `json:"latencyMs"` // of requests for keys, over the last 10 s
 	LocalEntries  int             `json:"localEntries"`
 	Shards        []ShardSnapshot `json:"shards"`
+	HotKeys       []HotKey        `json:"hotKeys"` // most read first, at most 10
 	Ring          RingSnapshot    `json:"ring"`
+}
+
+// HotKey is a key that is read often from its shard: what this process answers from
+// L1 is not counted.
+type HotKey struct {
+	Key       string  `json:"key"`
+	Shard     string  `json:"shard"`     // that owns it
+	PerSecond float64 `json:"perSecond"` // reads, over the last 5 s
+}
+
+// hotKeys is how many a Snapshot has.
+const hotKeys = 10
+
+func (p *Proxy) hottest() []HotKey {
+	found := []HotKey{}
+	for _, k := range p.cache.HotKeys() {
+		if len(found) == hotKeys {
+			break
+		}
+		found = append(found, HotKey{k.Key, p.Owner(k.Key), float64(k.Reads) / 5})
+	}
+	return found
 }
 
 // RequestCounts are requests for keys.
@@ -224,6 +247,7 @@ func (p *Proxy) Snapshot() Snapshot {
 		Reads:        ReadCounts{stats.LocalHits, stats.ShardHits, stats.Misses},
 		LatencyMS:    Percentiles{newest.p50, newest.p95, newest.p99, newest.max},
 		LocalEntries: stats.LocalEntries,
+		HotKeys:      p.hottest(),
 		Ring:         RingSnapshot{hex16(p.cache.Ring().Fingerprint()), p.watch.remaps},
 	}
 	if all := s.Reads.L1 + s.Reads.L2 + s.Reads.Misses; all > 0 {

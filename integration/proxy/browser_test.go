@@ -197,6 +197,13 @@ func TestDashboardInABrowser(t *testing.T) {
 		})
 	}
 
+	wg.Go(func() { // what is nowhere is asked of its shard each time
+		keys := rand.NewZipf(rand.New(rand.NewPCG(rand.Uint64(), 0)), 2, 1, 5)
+		for loading.Err() == nil {
+			ask(http.MethodGet, url+fmt.Sprintf("cache/account:%d/missing", keys.Uint64()), "")
+		}
+	})
+
 	b.look(1280, 900, "light")
 	b.do(chromedp.Navigate(url))
 	requests := func() string { return eval[string](b, `document.querySelector("#tiles dd").textContent`) }
@@ -204,6 +211,10 @@ func TestDashboardInABrowser(t *testing.T) {
 	first := requests()
 	within(t, 10*time.Second, "the numbers live", func() bool { return requests() != first })
 	within(t, 10*time.Second, "there are reads", func() bool { return eval[bool](b, `!!document.querySelector("#reads svg")`) })
+
+	within(t, 20*time.Second, "there are hot keys", func() bool {
+		return eval[bool](b, `(document.querySelector("#hot tbody")?.textContent ?? "").includes("account:0/missing")`)
+	})
 
 	t.Run("keyboard", func(t *testing.T) {
 		var order []string
