@@ -73,6 +73,9 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 		if shards[name] == nil {
 			return nil, fmt.Errorf("tiercache: shard %q is nil", name)
 		}
+		if _, ok := shards[name].(Tracker); opts.Tracking && !ok {
+			return nil, fmt.Errorf("tiercache: Tracking: shard %q, a %T, is no Tracker", name, shards[name])
+		}
 		r := newRemote(name, shards[name], &c.opts, off, c.events)
 		r.invalidate = c.outdate
 		c.remotes = append(c.remotes, r)

@@ -26,7 +26,7 @@ type EventKind int
 // The kinds of events. Those of one key are told once a second and shard at most.
 const (
 	EventListening   EventKind = iota + 1 // notices arrive: this process holds the shard's values in L1 from now on
-	EventLost                             // the subscription was lost, or silent; what L1 held of the shard ceased to count
+	EventLost                             // the subscription was lost, silent, or refused; what L1 held of the shard ceased to count
 	EventGap                              // a notice did not arrive; the same
 	EventEpoch                            // the shard lost its data, or came back with other data; the same
 	EventBreakerOpen                      // the shard failed so often that it is not asked for now

@@ -84,11 +84,27 @@ func (f *faulty) pass(ctx context.Context) error {
 }
 
 func (f *faulty) Subscribe(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(channel, payload string)) error {
+	return f.subscribe(ctx, onReady, onMessage, func(onReady func(func(context.Context) error), onMessage func(channel, payload string)) error {
+		return f.Shard.Subscribe(ctx, channels, onReady, onMessage)
+	})
+}
+
+func (f *faulty) Track(ctx context.Context, channels []string, prefix string, onReady func(func(context.Context) error), onMessage func(channel, payload string), onChange func(keys []string)) error {
+	return f.subscribe(ctx, onReady, onMessage, func(onReady func(func(context.Context) error), onMessage func(channel, payload string)) error {
+		return f.Shard.(tiercache.Tracker).Track(ctx, channels, prefix, onReady, onMessage, func(keys []string) {
+			if !f.deaf.Load() && !f.cut.Load() {
+				onChange(keys)
+			}
+		})
+	})
+}
+
+func (f *faulty) subscribe(ctx context.Context, onReady func(func(context.Context) error), onMessage func(channel, payload string), subscribe func(func(func(context.Context) error), func(channel, payload string)) error) error {
 	if f.cut.Load() {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	return f.Shard.Subscribe(ctx, channels, func(ping func(context.Context) error) {
+	return subscribe(func(ping func(context.Context) error) {
 		onReady(func(ctx context.Context) error {
 			if f.deaf.Load() || f.cut.Load() {
 				<-ctx.Done()

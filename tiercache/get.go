@@ -84,8 +84,8 @@ func (c *Cache[V]) accept(r route, v *view, rd *reading, key string, raw any) (f
 	}
 	f.found, f.absent, f.body = true, e.absent(), text[headSize:]
 	if v != nil && (v.epoch.Load() == rd.state.epoch || c.off.epoch) {
-		left := r.remaining(e.expiry, rd.at)
-		c.remember(v, key, c.newEntry(r, v, f.value, e.codec, e.payload, f.absent, rd.state.sequence, rd.at, int64(left)))
+		left := r.remaining(e.expiry, rd.sent)
+		c.remember(v, key, c.newEntry(r, v, f.value, e.codec, e.payload, f.absent, rd.state.sequence, rd.sent, int64(left)))
 	}
 	return f
 }
@@ -102,7 +102,7 @@ func (c *Cache[V]) newEntry(r route, v *view, value V, codec byte, payload strin
 		left = min(left, int64(c.opts.LocalTTL))
 	}
 	e := &entry[V]{
-		remote: r.remote, stand: r.stand, generation: v.generation, sequence: sequence, expires: at + left,
+		remote: r.remote, stand: r.stand, generation: v.generation, sequence: sequence, began: at, expires: at + left,
 		size: uint32(min(c.coder.size(codec, payload), math.MaxUint32)), codec: codec, absent: absent,
 	}
 	if c.coder.keep {

@@ -61,7 +61,7 @@ func (c *Cache[V]) GetOrLease(ctx context.Context, key string) (f Found[V], err 
 			f.Lease = e.payload
 			return f, ErrNotFound
 		}
-		rd = &reading{state: state{epoch: reply.epoch, sequence: reply.sequence}, known: true, at: reply.received}
+		rd = &reading{state: state{epoch: reply.epoch, sequence: reply.sequence}, known: true, sent: reply.sent, at: reply.received}
 		held = c.accept(r, v, rd, key, raw)
 	}
 	if !held.found || held.absent {

@@ -3,6 +3,8 @@ package tiercache
 import (
 	"context"
 	"errors"
+	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ type listener struct {
 	mu sync.Mutex
 	row
 	kick chan struct{} // asks for a heartbeat now
+	lost bool          // it has been told, and nothing was heard since
 }
 
 // A row is the notices that came one after the other.
@@ -45,16 +48,19 @@ func (l *listener) hurry() {
 
 // end begins a new view, under which nothing counts yet. The caller holds mu.
 func (r *remote) end(why ending, err error) {
-	if r.view.Load().epoch.Load() != 0 && err != ErrClosed {
+	synced := r.view.Load().epoch.Load() != 0
+	if synced {
 		r.stats.ended[why].Add(1)
+	}
+	if err != ErrClosed && (synced || why == endLost && !r.listener.lost) {
 		r.events.tell(endingEvents[why], r.name, "", err)
+		r.listener.lost = why == endLost
 	}
-	v := &view{generation: r.generation.Load() + 1}
-	r.generation.Store(v.generation)
+	r.generation.Add(1)
 	if why != endLost {
-		r.unbroken.Store(v.generation)
+		r.unbroken.Store(r.generation.Load())
 	}
-	r.view.Store(v)
+	r.view.Store(r.newView())
 	r.listener.row = row{}
 	r.listener.hurry()
 }
@@ -87,11 +93,18 @@ func (r *remote) subscribe(ctx context.Context) error {
 	defer cancel(nil)
 	late := time.AfterFunc(r.opts.Timeout, func() { cancel(errSilent) })
 	defer late.Stop()
-	err := r.shard.Subscribe(ctx, []string{r.channel}, func(ping func(context.Context) error) {
+	onReady := func(ping func(context.Context) error) {
 		if late.Stop() {
 			wg.Go(func() { defer cancel(errSilent); r.beats(ctx, ping) })
 		}
-	}, func(_, payload string) { r.hear(payload) })
+	}
+	onMessage := func(_, payload string) { r.hear(payload) }
+	var err error
+	if channels := []string{r.channel}; r.opts.Tracking {
+		err = r.shard.(Tracker).Track(ctx, channels, r.opts.Namespace+":", onReady, onMessage, r.hearChanges)
+	} else {
+		err = r.shard.Subscribe(ctx, channels, onReady, onMessage)
+	}
 	if context.Cause(ctx) == errSilent {
 		return errSilent
 	}
@@ -140,6 +153,25 @@ func (r *remote) hear(payload string) {
 	}
 }
 
+// hearChanges takes keys that changed, without saying by what: perhaps by a write
+// that is heard of, too.
+func (r *remote) hearChanges(places []string) {
+	l := &r.listener
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if places == nil {
+		r.end(endEpoch, errEmptied)
+		return
+	}
+	v, t := r.view.Load(), now()
+	for _, place := range places {
+		if key, ok := strings.CutPrefix(place, r.opts.Namespace+":"); ok {
+			v.changed(key, t)
+			r.invalidate(r, key, math.MaxInt64)
+		}
+	}
+}
+
 // beats asks the shard for its last sequence every heartbeat, until ctx ends or
 // the subscription is silent.
 func (r *remote) beats(ctx context.Context, ping func(context.Context) error) {
@@ -166,9 +198,10 @@ func (r *remote) beats(ctx context.Context, ping func(context.Context) error) {
 }
 
 var (
-	errBroken = errors.New("tiercache: a notice cannot be read")
-	errSilent = errors.New("tiercache: the subscription is silent")
-	errBehind = errors.New("tiercache: notices are missing")
+	errBroken  = errors.New("tiercache: a notice cannot be read")
+	errEmptied = errors.New("tiercache: the shard was emptied")
+	errSilent  = errors.New("tiercache: the subscription is silent")
+	errBehind  = errors.New("tiercache: notices are missing")
 )
 
 // beat learns the shard's last sequence, and then waits until every notice sent
@@ -199,6 +232,7 @@ func (r *remote) beat(ctx context.Context, ping func(context.Context) error) err
 		l.last = max(l.last, reply.sequence)
 		r.unbroken.Store(v.generation)
 		v.epoch.Store(reply.epoch)
+		l.lost = false
 		r.events.tell(EventListening, r.name, "", nil)
 	case epoch != reply.epoch && !r.off.epoch:
 		r.end(endEpoch, nil)

@@ -171,7 +171,7 @@ func (c *Cache[V]) mark(ctx context.Context, cr *crew[V]) {
 		}
 		return
 	}
-	rd := &reading{state: state{epoch: reply.epoch, sequence: reply.sequence}, known: true, at: reply.received}
+	rd := &reading{state: state{epoch: reply.epoch, sequence: reply.sequence}, known: true, sent: reply.sent, at: reply.received}
 	fs := cr.flights
 	cr.flights = nil
 	for i, f := range fs {

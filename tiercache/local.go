@@ -12,6 +12,7 @@ type entry[V any] struct {
 	stand      *stand // nil if remote owns the key
 	generation uint64 // of the view under which it was read
 	sequence   int64  // it is what the shard held after this write
+	began      int64  // when the shard was asked, ns
 	expires    int64  // ns
 
 	value   V      // where the coder keeps values
@@ -80,7 +81,7 @@ func (c *Cache[V]) remember(v *view, key string, e *entry[V]) {
 	stripe := v.stripe(key)
 	c.local.Compute(key, func(old *entry[V], found bool) (*entry[V], otter.ComputeOp) {
 		// Within the lock of the key: a notice raises the stripe before it takes it.
-		if stripe.Load() > e.sequence && !c.off.stripes {
+		if stripe.Load() > e.sequence && !c.off.stripes || !v.unchanged(key, e.began) {
 			c.stats.refusedLocal.Add(1)
 			return old, otter.CancelOp
 		}

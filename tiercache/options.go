@@ -88,6 +88,12 @@ type Options struct {
 	// LoadTimeout.
 	SoftTimeout time.Duration
 
+	// Tracking makes L1 hear also of what others than caches do to a shard's keys
+	// under Namespace: commands of other programs, expiry, eviction. Every shard
+	// must be a Tracker. Each change of a key then costs this process one more read
+	// of it, its own changes too, and the server one more message a process.
+	Tracking bool
+
 	// OnEvent is told what an operator may have to know, such as LogEvents(logger).
 	// It is called by one goroutine of the cache, with no lock held, and holds up
 	// nothing but later events. It may not call Close.
@@ -137,6 +143,8 @@ func (o *Options) withDefaults() (Options, error) {
 		return opts, errors.New("tiercache: LocalEntries is below zero: LocalBytes -1 turns L1 off")
 	case opts.LocalEntries > 0 && opts.LocalBytes < 0:
 		return opts, errors.New("tiercache: LocalEntries with L1 off")
+	case opts.Tracking && opts.LocalBytes < 0:
+		return opts, errors.New("tiercache: Tracking with L1 off: it is for L1 alone")
 	case opts.TTL < 0:
 		return opts, fmt.Errorf("tiercache: TTL %v is below zero", opts.TTL)
 	case opts.LocalTTL < 0:

@@ -59,7 +59,7 @@ func newRemote(name string, shard Shard, opts *Options, off mechanisms, events *
 		channel:  opts.Namespace + "#notices",
 	}
 	r.deadlines.timeout = opts.Timeout
-	r.view.Store(new(view))
+	r.view.Store(r.newView())
 	r.listener.kick = make(chan struct{}, 1)
 	r.breaker = gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 		Timeout:    opts.Heartbeat,
@@ -225,10 +225,10 @@ func (r *remote) doubt(v *view, epoch int64) {
 
 // A reading is what one MGET returned, at one moment of the shard.
 type reading struct {
-	state  state
-	known  bool // there is a state, and it was verified of late
-	at     int64
-	values []any
+	state    state
+	known    bool  // there is a state, and it was verified of late
+	sent, at int64 // ns of the process: before it was asked, and after
+	values   []any
 }
 
 // read reads values and the state in one round trip.
@@ -239,6 +239,7 @@ func (r *remote) read(ctx context.Context, keys []string) (*reading, error) {
 	cmd := make([]string, 0, 2+len(keys))
 	cmd = append(append(append(cmd, "MGET"), keys...), r.stateKey)
 	for attempt := 0; ; attempt++ {
+		sent := now()
 		reply, err := r.do(ctx, cmd)
 		if err != nil {
 			return nil, err
@@ -247,7 +248,7 @@ func (r *remote) read(ctx context.Context, keys []string) (*reading, error) {
 		if !ok || len(list) != len(keys)+1 {
 			return nil, fmt.Errorf("MGET of %d keys answered %T of %d", len(keys)+1, reply, len(list))
 		}
-		rd := &reading{at: now(), values: list[:len(keys)]}
+		rd := &reading{sent: sent, at: now(), values: list[:len(keys)]}
 		text, _ := list[len(keys)].(string)
 		if rd.state, rd.known = parseState(text); !rd.known {
 			r.listener.hurry()

@@ -74,3 +74,25 @@ type Shard interface {
 		onReady func(ping func(context.Context) error),
 		onMessage func(channel, payload string)) error
 }
+
+// Tracker is for a Shard whose server can tell which keys change, whoever
+// changes them: Options.Tracking.
+type Tracker interface {
+	Shard
+
+	// Track is Subscribe, and delivers also the names of keys that begin with the
+	// prefix, each time they change, expire or are evicted; "" means all keys.
+	//
+	// onChange is called as onMessage is, and never at the same time. Its keys are
+	// the callee's to keep; nil means all keys, which FLUSHALL changes. Changes that
+	// come at one time may be told as one, a change may be told of a key that has
+	// none, and other connections may show what changed before onChange tells it. But
+	// when ping returns nil, onChange has returned for every change before the last
+	// command that had been answered, on any connection, when ping was called.
+	//
+	// A server that cannot is an error that is returned before onReady.
+	Track(ctx context.Context, channels []string, prefix string,
+		onReady func(ping func(context.Context) error),
+		onMessage func(channel, payload string),
+		onChange func(keys []string)) error
+}

@@ -20,6 +20,11 @@ type view struct {
 	// that write, and does not enter L1.
 	stripes [stripes]atomic.Int64
 
+	// changes hold, for the keys that hash to each, when a change of one was last
+	// told by Options.Tracking, ns: what was read from before then does not enter L1.
+	// nil without it.
+	changes *[stripes]atomic.Int64
+
 	// failed counts this process's own writes with unknown outcome.
 	failed atomic.Int64
 
@@ -28,18 +33,43 @@ type view struct {
 	flights flights
 }
 
+func (r *remote) newView() *view {
+	v := &view{generation: r.generation.Load()}
+	if r.opts.Tracking {
+		v.changes = new([stripes]atomic.Int64)
+	}
+	return v
+}
+
 const stripes = 1 << 12
 
 var stripeSeed = maphash.MakeSeed()
 
 func (v *view) stripe(key string) *atomic.Int64 {
-	return &v.stripes[maphash.String(stripeSeed, key)%stripes]
+	return &v.stripes[stripeOf(key)]
 }
+
+func stripeOf(key string) uint64 { return maphash.String(stripeSeed, key) % stripes }
 
 // wrote notes that the write of the given sequence changed key.
 func (v *view) wrote(key string, sequence int64) {
 	raise(v.stripe(key), sequence)
 	v.flights.forget(key)
+}
+
+// changed notes that key changed before now, in no order with writes. The caller
+// holds the listener's mu.
+func (v *view) changed(key string, now int64) {
+	v.changes[stripeOf(key)].Store(now)
+}
+
+// unchanged reports whether no change of key was told since.
+func (v *view) unchanged(key string, since int64) bool {
+	if v.changes == nil {
+		return true
+	}
+	told := v.changes[stripeOf(key)].Load()
+	return told == 0 || told < since
 }
 
 // raise sets n to at least to.

@@ -19,6 +19,10 @@ import (
 // can be watched. So each one has a client of its own, whose dialer dials once.
 // It has the options of the caller's client, without its hooks.
 func (s *Shard) Subscribe(ctx context.Context, channels []string, onReady func(ping func(context.Context) error), onMessage func(channel, payload string)) error {
+	return s.subscribe(ctx, channels, nil, onReady, onMessage)
+}
+
+func (s *Shard) subscribe(ctx context.Context, channels []string, change func(*redis.Options), onReady func(ping func(context.Context) error), onMessage func(channel, payload string)) error {
 	if len(channels) == 0 {
 		return errors.New("goredis: Subscribe: no channel")
 	}
@@ -27,7 +31,7 @@ func (s *Shard) Subscribe(ctx context.Context, channels []string, onReady func(p
 	}
 	life, end := context.WithCancelCause(ctx)
 	defer end(errSubscriptionLost)
-	client := dialingOnce(life, s.client.Options())
+	client := dialingOnce(life, s.client.Options(), change)
 	defer client.Close()
 	pubsub := client.Subscribe(life)
 	defer pubsub.Close()
@@ -66,8 +70,8 @@ func (s *Shard) Subscribe(ctx context.Context, channels []string, onReady func(p
 var errSubscriptionLost = errors.New("goredis: the subscription was lost")
 
 // dialingOnce is a client for one connection, which is closed when ctx ends and
-// never replaced.
-func dialingOnce(ctx context.Context, theirs *redis.Options) *redis.Client {
+// never replaced. change may be nil.
+func dialingOnce(ctx context.Context, theirs *redis.Options, change func(*redis.Options)) *redis.Client {
 	o := *theirs
 	var mu sync.Mutex
 	dialled := false
@@ -90,6 +94,9 @@ func dialingOnce(ctx context.Context, theirs *redis.Options) *redis.Client {
 	o.ClientSideCacheConfig, o.ClientSideCache = nil, nil
 	o.MinIdleConns, o.PipelinePoolSize = 0, -1
 	o.Limiter = nil
+	if change != nil {
+		change(&o)
+	}
 	return redis.NewClient(&o)
 }
 

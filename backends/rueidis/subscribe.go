@@ -13,6 +13,25 @@ import (
 // lost. It has a dedicated client; in RESP2, rueidis opens a second connection
 // for that one's subscriptions.
 func (s *Shard) Subscribe(ctx context.Context, channels []string, onReady func(ping func(context.Context) error), onMessage func(channel, payload string)) error {
+	return s.subscribe(ctx, channels, nil, onReady, onMessage, nil)
+}
+
+// Track is Subscribe, and delivers changes of keys, as the server broadcasts them
+// (CLIENT TRACKING, BCAST). It needs RESP3.
+func (s *Shard) Track(ctx context.Context, channels []string, prefix string, onReady func(ping func(context.Context) error), onMessage func(channel, payload string), onChange func(keys []string)) error {
+	// rueidis may have begun to track in a way that cannot be changed, but ended.
+	track := []rueidis.Completed{s.builder.Arbitrary("CLIENT", "TRACKING", "OFF").Build(), s.builder.Arbitrary("CLIENT", "TRACKING", "ON", "BCAST").Args(prefixArgs(prefix)...).Build()}
+	return s.subscribe(ctx, channels, track, onReady, onMessage, onChange)
+}
+
+func prefixArgs(prefix string) []string {
+	if prefix == "" {
+		return nil
+	}
+	return []string{"PREFIX", prefix}
+}
+
+func (s *Shard) subscribe(ctx context.Context, channels []string, track []rueidis.Completed, onReady func(ping func(context.Context) error), onMessage func(channel, payload string), onChange func(keys []string)) error {
 	if len(channels) == 0 {
 		return errors.New("rueidisbackend: Subscribe: no channel")
 	}
@@ -35,6 +54,15 @@ func (s *Shard) Subscribe(ctx context.Context, channels []string, onReady func(p
 				onMessage(m.Channel, m.Message)
 			}
 		}})
+		if track != nil {
+			lost = client.SetOnInvalidations(func(changed []rueidis.RedisMessage) {
+				mu.Lock()
+				defer mu.Unlock()
+				if !over {
+					onChange(keysOf(changed))
+				}
+			})
+		}
 		select {
 		case connected <- connection{client, lost}:
 		case <-ctx.Done():
@@ -54,11 +82,22 @@ func (s *Shard) Subscribe(ctx context.Context, channels []string, onReady func(p
 		go conn.Close() // which waits for a silent server, for a second
 	}()
 
-	subscribe := make([]rueidis.Completed, len(channels))
-	for i, channel := range channels {
-		subscribe[i] = s.builder.Subscribe().Channel(channel).Build()
+	if track != nil {
+		// In RESP2 the server would take the command, and tell nothing.
+		hello, err := conn.Do(ctx, s.builder.Arbitrary("HELLO").Build()).AsMap()
+		if err != nil {
+			return s.subscriptionLost(ctx, err)
+		}
+		proto := hello["proto"]
+		if version, _ := proto.AsInt64(); version < 3 {
+			return errRESP2
+		}
 	}
-	for _, r := range conn.DoMulti(ctx, subscribe...) {
+	begin := track
+	for _, channel := range channels {
+		begin = append(begin, s.builder.Subscribe().Channel(channel).Build())
+	}
+	for _, r := range conn.DoMulti(ctx, begin...) {
 		if err := r.NonRedisError(); err != nil {
 			return s.subscriptionLost(ctx, err)
 		}
@@ -101,6 +140,22 @@ func (s *Shard) Subscribe(ctx context.Context, channels []string, onReady func(p
 	case <-ctx.Done():
 		return s.subscriptionLost(ctx, nil)
 	}
+}
+
+var errRESP2 = errors.New("rueidisbackend: Track: the connection speaks RESP2, in which a server does not tell of changes: leave AlwaysRESP2 out of the client's options")
+
+// keysOf are the keys of an invalidation, nil for all.
+func keysOf(changed []rueidis.RedisMessage) []string {
+	if changed == nil {
+		return nil
+	}
+	keys := make([]string, 0, len(changed))
+	for i := range changed {
+		if key, err := changed[i].ToString(); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 func (s *Shard) subscriptionLost(ctx context.Context, err error) error {

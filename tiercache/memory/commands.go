@@ -86,6 +86,7 @@ func set(s *Shard, cmd []string) any {
 		}
 	}
 	s.keys[cmd[1]] = v
+	s.changed(cmd[1])
 	return "OK"
 }
 
@@ -113,6 +114,7 @@ func incr(s *Shard, cmd []string) any {
 	}
 	v.text = strconv.FormatInt(n+1, 10)
 	s.keys[cmd[1]] = v
+	s.changed(cmd[1])
 	return n + 1
 }
 
@@ -121,6 +123,7 @@ func del(s *Shard, cmd []string) any {
 	for _, key := range cmd[1:] {
 		if _, ok := s.get(key); ok {
 			delete(s.keys, key)
+			s.changed(key)
 			n++
 		}
 	}
@@ -168,6 +171,7 @@ func (s *Shard) expire(cmd []string, at time.Time) any {
 	}
 	v.expires = at
 	s.keys[cmd[1]] = v
+	s.changed(cmd[1])
 	s.get(cmd[1]) // deletes it if it is over
 	return int64(1)
 }
@@ -185,6 +189,7 @@ func pttl(s *Shard, cmd []string) any {
 
 func flushall(s *Shard, _ []string) any {
 	clear(s.keys)
+	s.changedAll()
 	return "OK"
 }
 

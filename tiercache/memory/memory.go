@@ -180,6 +180,7 @@ func (s *Shard) get(key string) (value, bool) {
 	v, ok := s.keys[key]
 	if ok && !v.expires.IsZero() && !s.now().Before(v.expires) {
 		delete(s.keys, key)
+		s.changed(key)
 		return value{}, false
 	}
 	return v, ok

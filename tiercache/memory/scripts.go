@@ -176,10 +176,12 @@ func (c *call) marks(text string) (current, isMarker bool) {
 func (c *call) put(key string, life, outage int64, body string) {
 	if life <= 0 {
 		delete(c.Shard.keys, key)
+		c.Shard.changed(key)
 		return
 	}
 	expiry := c.now/1000 + life
 	c.Shard.keys[key] = value{text: c.head(expiry, outage) + body, expires: time.UnixMilli(expiry)}
+	c.Shard.changed(key)
 }
 
 func (c *call) hello() any {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -20,29 +21,41 @@ const bufferLimit = 32 << 20
 // subscriber is one Subscribe. Its fields are guarded by Shard.mu.
 type subscriber struct {
 	channels []string
+	onChange func(keys []string) // nil, if it does not track
+	prefix   string
 	waiting  []delivery
 	size     int // of what waits, and of what is being delivered, bytes
 	lost     error
 	wake     chan struct{} // one place: there is something new
 }
 
-// delivery is a message, or the answer to a ping.
+// delivery is a message, a change of a key, or the answer to a ping.
 type delivery struct {
 	channel, payload string
-	answer           func()
+	call             func()
 }
 
 func (d delivery) size() int { return len(d.channel) + len(d.payload) + 1 }
 
 // Subscribe delivers what is published until ctx ends or Restart is called.
 func (s *Shard) Subscribe(ctx context.Context, channels []string, onReady func(ping func(context.Context) error), onMessage func(channel, payload string)) error {
-	if len(channels) == 0 {
+	return s.subscribe(ctx, &subscriber{channels: slices.Clone(channels)}, onReady, onMessage)
+}
+
+// Track is Subscribe, and delivers changes of keys. A key whose life is over
+// changes when it is next looked at.
+func (s *Shard) Track(ctx context.Context, channels []string, prefix string, onReady func(ping func(context.Context) error), onMessage func(channel, payload string), onChange func(keys []string)) error {
+	return s.subscribe(ctx, &subscriber{channels: slices.Clone(channels), onChange: onChange, prefix: prefix}, onReady, onMessage)
+}
+
+func (s *Shard) subscribe(ctx context.Context, sub *subscriber, onReady func(ping func(context.Context) error), onMessage func(channel, payload string)) error {
+	if len(sub.channels) == 0 {
 		return errors.New("memory: Subscribe: no channel")
 	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("memory: nothing was sent: %w", err)
 	}
-	sub := &subscriber{channels: slices.Clone(channels), wake: make(chan struct{}, 1)}
+	sub.wake = make(chan struct{}, 1)
 	s.mu.Lock()
 	s.subscribers[sub] = struct{}{}
 	s.mu.Unlock()
@@ -74,8 +87,8 @@ func (s *Shard) Subscribe(ctx context.Context, channels []string, onReady func(p
 			if ctx.Err() != nil {
 				break
 			}
-			if d.answer != nil {
-				d.answer()
+			if d.call != nil {
+				d.call()
 			} else {
 				onMessage(d.channel, d.payload)
 			}
@@ -92,7 +105,7 @@ func (s *Shard) ping(ctx context.Context, sub *subscriber, over <-chan struct{})
 	}
 	answered := make(chan struct{})
 	s.mu.Lock()
-	s.deliver(sub, delivery{answer: sync.OnceFunc(func() { close(answered) })})
+	s.deliver(sub, delivery{call: sync.OnceFunc(func() { close(answered) })})
 	lost := sub.lost
 	s.mu.Unlock()
 	if lost != nil {
@@ -120,6 +133,23 @@ func (s *Shard) publish(channel, payload string) int64 {
 		}
 	}
 	return n
+}
+
+// changed tells who tracks the key; s.mu is held.
+func (s *Shard) changed(key string) {
+	for sub := range s.subscribers {
+		if sub.onChange != nil && strings.HasPrefix(key, sub.prefix) {
+			s.deliver(sub, delivery{payload: key, call: func() { sub.onChange([]string{key}) }})
+		}
+	}
+}
+
+func (s *Shard) changedAll() {
+	for sub := range s.subscribers {
+		if sub.onChange != nil {
+			s.deliver(sub, delivery{call: func() { sub.onChange(nil) }})
+		}
+	}
 }
 
 func (s *Shard) deliver(sub *subscriber, d delivery) {
