@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
 
@@ -18,20 +17,14 @@ import (
 // A Cache holds values of type V in this process (L1) and on Redis shards (L2).
 // It is safe for concurrent use.
 type Cache[V any] struct {
-	opts    Options
-	off     mechanisms
-	remotes []*remote // by their numbers in the ring
-	routing atomic.Pointer[routing]
+	opts Options
+	off  mechanisms
+	*shardSet
 	local   *otter.Cache[string, *entry[V]]
 	coder   *coder[V]
 	hot     *hot.Sketch[heat] // nil, if no key is to be hot
 	stats   cacheStats
-	events  *events
-
-	ctx     context.Context // ends with Close
-	cancel  context.CancelFunc
-	wg      sync.WaitGroup // of listeners
-	loading sync.Mutex     // held to begin a load, and to end ctx
+	loading sync.Mutex // held to begin a load, and to end ctx
 	loads   sync.WaitGroup
 	telling sync.WaitGroup
 }
@@ -64,7 +57,7 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 		return nil, err
 	}
 	c := &Cache[V]{opts: opts, off: off, coder: coder, hot: newHot(&opts)}
-	c.events = newEvents(opts.OnEvent)
+	c.shardSet = &shardSet{opts: &c.opts, off: off, events: newEvents(opts.OnEvent)}
 	if c.local, err = newLocal[V](&opts); err != nil {
 		return nil, fmt.Errorf("tiercache: %w", err)
 	}
@@ -76,7 +69,7 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 		if _, ok := shards[name].(Tracker); opts.Tracking && !ok {
 			return nil, fmt.Errorf("tiercache: Tracking: shard %q, a %T, is no Tracker", name, shards[name])
 		}
-		r := newRemote(name, shards[name], &c.opts, off, c.events)
+		r := newRemote(name, shards[name], c.shardSet)
 		r.invalidate = c.outdate
 		c.remotes = append(c.remotes, r)
 	}
@@ -84,6 +77,9 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	for _, r := range c.remotes {
 		c.wg.Go(func() { r.listen(c.ctx) })
+		if !off.health {
+			c.wg.Go(func() { c.watch(c.ctx, r) })
+		}
 	}
 	if c.events != nil {
 		c.telling.Go(func() { c.events.run(c.ctx) })
@@ -101,7 +97,7 @@ func (c *Cache[V]) Close() error {
 	c.loading.Lock()
 	c.cancel()
 	c.loading.Unlock()
-	c.wg.Wait()
+	c.shardSet.close()
 	c.loads.Wait()
 	for _, r := range c.remotes {
 		r.listener.mu.Lock()

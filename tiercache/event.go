@@ -31,6 +31,8 @@ const (
 	EventEpoch                            // the shard lost its data, or came back with other data; the same
 	EventBreakerOpen                      // the shard failed so often that it is not asked for now
 	EventBreakerShut                      // it is asked again
+	EventShardOut                         // the shard fails: others stand in for it
+	EventShardBack                        // it serves again
 	EventFillRefused                      // a loaded value was not stored: its key was written meanwhile
 	EventCorrupt                          // a value on the shard was no envelope, or did not decode: a miss
 )
@@ -46,6 +48,8 @@ var eventKinds = [...]struct {
 	EventEpoch:       {"the shard's data is other data", slog.LevelWarn, false},
 	EventBreakerOpen: {"the shard failed too often and is not asked for now", slog.LevelWarn, false},
 	EventBreakerShut: {"the shard is asked again", slog.LevelInfo, false},
+	EventShardOut:    {"the shard is out", slog.LevelWarn, false},
+	EventShardBack:   {"the shard is back", slog.LevelInfo, false},
 	EventFillRefused: {"a loaded value was not stored", slog.LevelDebug, true},
 	EventCorrupt:     {"a value could not be read", slog.LevelWarn, true},
 }

@@ -23,6 +23,8 @@ type faulty struct {
 	swallow  atomic.Bool // notices are lost, pings are not
 	freeze   atomic.Pointer[gate]
 	commands atomic.Int64
+	answers  atomic.Pointer[error]               // to writes, in the place of the server's
+	dies     atomic.Pointer[func([]string) bool] // the caller dies before this command
 }
 
 // gate holds back what comes until it is opened.
@@ -34,8 +36,14 @@ var errCut = errors.New("the network is cut")
 
 func (f *faulty) Do(ctx context.Context, cmd []string) (any, error) {
 	f.commands.Add(1)
+	if dies := f.dies.Load(); dies != nil && (*dies)(cmd) {
+		f.cut.Store(true)
+	}
 	if err := f.pass(ctx); err != nil {
 		return nil, err
+	}
+	if answer := f.answers.Load(); answer != nil && cmd[0] != "MGET" {
+		return nil, *answer
 	}
 	if g := f.freeze.Load(); g != nil {
 		// The server has the command, and runs it when it thaws, whether or not the
@@ -62,6 +70,18 @@ func (f *faulty) Do(ctx context.Context, cmd []string) (any, error) {
 		return nil, passed
 	}
 	return reply, err
+}
+
+// Pipeline is one command after the other.
+func (f *faulty) Pipeline(ctx context.Context, cmds [][]string) []any {
+	replies := make([]any, len(cmds))
+	for i, cmd := range cmds {
+		reply, err := f.Do(ctx, cmd)
+		if replies[i] = reply; err != nil {
+			replies[i] = err
+		}
+	}
+	return replies
 }
 
 // pass is the way to the server, or back.

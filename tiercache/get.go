@@ -71,7 +71,7 @@ func (c *Cache[V]) accept(r route, v *view, rd *reading, key string, raw any) (f
 		c.corrupt(r.remote, key, nil)
 		f.over = text[:min(headSize, len(text))]
 		return f
-	case e.marker() || e.outage != 0 || e.epoch != rd.state.epoch && !c.off.epoch:
+	case e.marker() || e.outage != rd.outage && !(c.off.outage && e.outage != 0 && rd.outage != 0) || e.epoch != rd.state.epoch && !c.off.epoch:
 		return f
 	}
 	if !e.absent() {

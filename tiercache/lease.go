@@ -61,7 +61,7 @@ func (c *Cache[V]) GetOrLease(ctx context.Context, key string) (f Found[V], err 
 			f.Lease = e.payload
 			return f, ErrNotFound
 		}
-		rd = &reading{state: state{epoch: reply.epoch, sequence: reply.sequence}, known: true, sent: reply.sent, at: reply.received}
+		rd = reply.reading()
 		held = c.accept(r, v, rd, key, raw)
 	}
 	if !held.found || held.absent {
@@ -90,7 +90,7 @@ func (c *Cache[V]) Fill(ctx context.Context, key, lease string, value V, opts ..
 	if len(lease) != tokenSize {
 		return ErrLease
 	}
-	args := []string{lease, strconv.FormatInt(life.Milliseconds(), 10), body}
+	args := []string{lease, strconv.FormatInt(r.life(life).Milliseconds(), 10), body}
 	reply, err := r.call(ctx, &script.Fill, []string{c.place(key)}, args...)
 	switch {
 	case err != nil:
@@ -103,7 +103,7 @@ func (c *Cache[V]) Fill(ctx context.Context, key, lease string, value V, opts ..
 	}
 	c.stats.fills.Add(1)
 	if v != nil && v.epoch.Load() == reply.epoch {
-		if e := c.bodyEntry(r, v, body, reply.sequence, at, int64(life)); e != nil {
+		if e := c.bodyEntry(r, v, body, reply.sequence, at, int64(r.life(life))); e != nil {
 			c.remember(v, key, e)
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/shardkit/shardkit/tiercache/internal/script"
 )
 
 // A listener follows a shard's notices. Its fields are of the present view.
@@ -34,6 +32,7 @@ const (
 	endGap                  // a notice did not arrive
 	endEpoch                // the shard holds other data
 	endBroken               // a notice could not be read
+	endOut                  // others stand in for the shard
 	endings
 )
 
@@ -52,12 +51,12 @@ func (r *remote) end(why ending, err error) {
 	if synced {
 		r.stats.ended[why].Add(1)
 	}
-	if err != ErrClosed && (synced || why == endLost && !r.listener.lost) {
-		r.events.tell(endingEvents[why], r.name, "", err)
+	if kind := endingEvents[why]; kind != 0 && err != ErrClosed && (synced || why == endLost && !r.listener.lost) {
+		r.events.tell(kind, r.name, "", err)
 		r.listener.lost = why == endLost
 	}
 	r.generation.Add(1)
-	if why != endLost {
+	if why != endLost && why != endOut {
 		r.unbroken.Store(r.generation.Load())
 	}
 	r.view.Store(r.newView())
@@ -202,16 +201,26 @@ var (
 	errEmptied = errors.New("tiercache: the shard was emptied")
 	errSilent  = errors.New("tiercache: the subscription is silent")
 	errBehind  = errors.New("tiercache: notices are missing")
+	errOut     = errors.New("tiercache: the shard is out")
 )
 
 // beat learns the shard's last sequence, and then waits until every notice sent
-// up to there must have been heard. Where all were, the view counts on.
+// up to there must have been heard. Where all were, the view counts on. It goes past
+// the breaker.
 func (r *remote) beat(ctx context.Context, ping func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, max(r.opts.Heartbeat, r.opts.Timeout))
 	defer cancel()
-	reply, err := r.greet(ctx)
-	if err != nil {
+	reply, err := r.set.hello(ctx, r, r.send, greeting{watch: !r.out.Load()})
+	switch {
+	case err != nil:
 		return err
+	case r.out.Load():
+		return errOut
+	case !reply.watched && !r.off.verify:
+		if err := r.set.admit(ctx, r); err != nil {
+			return err
+		}
+		return errBehind
 	}
 	asked := now()
 	if err := ping(ctx); err != nil {
@@ -243,12 +252,6 @@ func (r *remote) beat(ctx context.Context, ping func(context.Context) error) err
 	}
 	r.trusted.Store(reply.sent + int64(r.opts.window()))
 	return nil
-}
-
-// greet has the shard compare its run id with the state's. It goes past the
-// breaker: it is how a shard that came back is found.
-func (r *remote) greet(ctx context.Context) (*scriptReply, error) {
-	return r.run(ctx, r.send, &script.Hello, nil, 0)
 }
 
 func wait(ctx context.Context, d time.Duration) {

@@ -171,7 +171,7 @@ func (c *Cache[V]) mark(ctx context.Context, cr *crew[V]) {
 		}
 		return
 	}
-	rd := &reading{state: state{epoch: reply.epoch, sequence: reply.sequence}, known: true, sent: reply.sent, at: reply.received}
+	rd := reply.reading()
 	fs := cr.flights
 	cr.flights = nil
 	for i, f := range fs {
@@ -306,7 +306,7 @@ func (c *Cache[V]) finish(ctx context.Context, cr *crew[V], items []item) {
 		case f.stands != "":
 			which = append(which, i)
 			places = append(places, c.place(f.key))
-			args = append(args, f.stands, strconv.FormatInt(items[i].life.Milliseconds(), 10), items[i].body)
+			args = append(args, f.stands, strconv.FormatInt(cr.life(items[i].life).Milliseconds(), 10), items[i].body)
 		}
 	}
 	if len(which) == 0 {
@@ -325,7 +325,7 @@ func (c *Cache[V]) finish(ctx context.Context, cr *crew[V], items []item) {
 		}
 		c.stats.fills.Add(1)
 		if v != nil && v.epoch.Load() == reply.epoch && it.life > 0 {
-			if e := c.bodyEntry(cr.route, v, it.body, reply.sequence, at, int64(it.life)); e != nil {
+			if e := c.bodyEntry(cr.route, v, it.body, reply.sequence, at, int64(cr.life(it.life))); e != nil {
 				c.remember(v, f.key, e)
 			}
 		}

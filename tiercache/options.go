@@ -71,6 +71,12 @@ type Options struct {
 	// before. A write takes no effect after it. 0 means 500 ms.
 	Timeout time.Duration
 
+	// FailoverTTL bounds the life of values that a shard holds in the place of another
+	// one, which is out. It states the bound of staleness for a process that does not reach
+	// a shard which others use: what they write there it sees after this time at the latest.
+	// 0 means 10 s.
+	FailoverTTL time.Duration
+
 	// LoadTimeout bounds a load: its context ends then, callers stop waiting, and
 	// its value is not stored any more. 0 means 30 s.
 	LoadTimeout time.Duration
@@ -110,6 +116,7 @@ const (
 	defaultHotReads    = 100
 	defaultTimeout     = 500 * time.Millisecond
 	defaultLoadTimeout = 30 * time.Second
+	defaultFailoverTTL = 10 * time.Second
 
 	minHeartbeat = 5 * time.Millisecond
 	// maxTTL is the longest life, to which longer ones are cut: times in the
@@ -130,6 +137,7 @@ func (o *Options) withDefaults() (Options, error) {
 	set(&opts.HotReads, defaultHotReads)
 	set(&opts.Timeout, defaultTimeout)
 	set(&opts.LoadTimeout, defaultLoadTimeout)
+	set(&opts.FailoverTTL, defaultFailoverTTL)
 	if opts.LocalEntries != 0 && opts.LocalBytes > 0 {
 		return opts, errors.New("tiercache: LocalBytes and LocalEntries both bound L1: give one")
 	}
@@ -155,6 +163,8 @@ func (o *Options) withDefaults() (Options, error) {
 		return opts, fmt.Errorf("tiercache: Heartbeat %v: at least %v", opts.Heartbeat, minHeartbeat)
 	case opts.HotReads > hot.MaxReads:
 		return opts, fmt.Errorf("tiercache: HotReads %d: at most %d", opts.HotReads, hot.MaxReads)
+	case opts.FailoverTTL < 0:
+		return opts, fmt.Errorf("tiercache: FailoverTTL %v is below zero", opts.FailoverTTL)
 	case opts.StaleFor < 0:
 		return opts, fmt.Errorf("tiercache: StaleFor %v is below zero", opts.StaleFor)
 	case opts.StaleFor > 0 && opts.LocalEntries == 0 && opts.LocalBytes < 0:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -22,14 +23,23 @@ type remote struct {
 	opts   *Options
 	off    mechanisms
 	events *events
+	set    *shardSet // which it is of
 
-	stateKey, channel string
+	stateKey, channel, outagesKey, notesKey string
 
 	clock     shardClock
 	deadlines deadlines
 	hellos    singleflight.Group
-	breaker   *gobreaker.TwoStepCircuitBreaker[any]
+	breaker   atomic.Pointer[gobreaker.TwoStepCircuitBreaker[any]]
 	stats     remoteStats
+
+	health     health
+	out        atomic.Bool // others stand in for it
+	admissions singleflight.Group
+	contact    atomic.Int64 // when it last answered while it served, ns
+	declared   atomic.Int64 // until when somebody else has it out, ns, as is known
+	outages    outages      // of others, as it knows them
+	owed       owed
 
 	// A hit in L1 asks for these two, and nothing else.
 	generation atomic.Uint64 // of the view
@@ -49,20 +59,36 @@ type remote struct {
 
 // mechanisms that tests switch off, to see that they are missed.
 type mechanisms struct {
-	sequence, marker, deadline, epoch, trust, stripes, verify bool
+	sequence, marker, deadline, epoch, trust, stripes, verify, health, notes, outage bool
 }
 
-func newRemote(name string, shard Shard, opts *Options, off mechanisms, events *events) *remote {
+func newRemote(name string, shard Shard, set *shardSet) *remote {
+	opts := set.opts
 	r := &remote{
-		name: name, shard: shard, opts: opts, off: off, events: events,
-		stateKey: opts.Namespace + "#state",
-		channel:  opts.Namespace + "#notices",
+		name: name, shard: shard, opts: opts, off: set.off, events: set.events, set: set,
+		stateKey:   opts.Namespace + "#state",
+		channel:    opts.Namespace + "#notices",
+		outagesKey: opts.Namespace + "#outages",
+		notesKey:   opts.Namespace + "#notes:" + name,
 	}
+	r.outages.own, r.outages.left, r.outages.reading = map[*remote]standing{}, map[*remote]int64{}, map[*remote]bool{}
+	r.owed.places = map[string]struct{}{}
+	r.health.failing = make(chan error, 1)
+	r.health.since = time.Now()
+	r.contact.Store(now())
+	r.declared.Store(math.MinInt64 / 2)
 	r.deadlines.timeout = opts.Timeout
 	r.view.Store(r.newView())
 	r.listener.kick = make(chan struct{}, 1)
-	r.breaker = gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
-		Timeout:    opts.Heartbeat,
+	r.mendBreaker()
+	return r
+}
+
+// mendBreaker lets commands pass again.
+func (r *remote) mendBreaker() {
+	name, events := r.name, r.events
+	old := r.breaker.Swap(gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
+		Timeout:    r.opts.Heartbeat,
 		IsExcluded: func(err error) bool { return err == errImpatient },
 		OnStateChange: func(_ string, from, to gobreaker.State) {
 			switch {
@@ -72,8 +98,10 @@ func newRemote(name string, shard Shard, opts *Options, off mechanisms, events *
 				events.tell(EventBreakerShut, name, "", nil)
 			}
 		},
-	})
-	return r
+	}))
+	if old != nil && old.State() != gobreaker.StateClosed {
+		events.tell(EventBreakerShut, name, "", nil)
+	}
 }
 
 // epoch0 is the origin of the process's monotonic times.
@@ -109,7 +137,7 @@ func (r *remote) send(ctx context.Context, cmd []string) (any, error) {
 
 // do is send if the breaker lets it.
 func (r *remote) do(ctx context.Context, cmd []string) (any, error) {
-	done, err := r.breaker.Allow()
+	done, err := r.breaker.Load().Allow()
 	if err != nil {
 		r.stats.refused.Add(1)
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -118,11 +146,16 @@ func (r *remote) do(ctx context.Context, cmd []string) (any, error) {
 	reply, err := r.send(ctx, cmd)
 	switch {
 	case err == nil || answered(err):
-		done(nil)
+		if done(nil); err == nil {
+			r.contact.Store(now())
+		} else if refusesWrites(err) {
+			r.health.suspect(err)
+		}
 	case ctx.Err() != nil && (ctx.Err() == context.Canceled || now()-start < int64(r.opts.Timeout)/5):
 		done(errImpatient)
 	default:
 		done(err)
+		r.health.suspect(err)
 	}
 	return reply, err
 }
@@ -138,6 +171,15 @@ func answered(err error) bool {
 		return false
 	}
 	return word != "LOADING" && word != "MASTERDOWN" && word != "BUSY"
+}
+
+// refusesWrites reports whether the server takes no writes at all.
+func refusesWrites(err error) bool {
+	switch word, _, _ := strings.Cut(err.Error(), " "); word {
+	case "OOM", "READONLY", "MISCONF", "NOREPLICAS":
+		return true
+	}
+	return false
 }
 
 // run runs a script over the state and the keys, by do or send. The script
@@ -174,29 +216,30 @@ func (r *remote) run(ctx context.Context, do func(context.Context, []string) (an
 	return s, nil
 }
 
-// call runs a script of an operation where its route leads.
-func (rt route) call(ctx context.Context, sc *script.Script, keys []string, args ...string) (*scriptReply, error) {
-	return rt.run(ctx, rt.do, sc, keys, rt.opts.window(), args...)
-}
-
 type scriptReply struct {
 	epoch, sequence, us int64
 	sent, received      int64 // ns of the process
+	outage              int64 // in which values there count; 0 at their owner
 	rest                []any
+}
+
+// reading is a reply with values.
+func (s *scriptReply) reading() *reading {
+	return &reading{state: state{epoch: s.epoch, sequence: s.sequence}, known: true, sent: s.sent, at: s.received, outage: s.outage}
 }
 
 // hello has the shard compare its run id with the state's, and begin a new epoch
 // if it is another. Calls at one time are one.
-func (r *remote) hello(ctx context.Context) (*scriptReply, error) {
+func (r *remote) hello(ctx context.Context) (*greeted, error) {
 	ch := r.hellos.DoChan("", func() (any, error) {
-		return r.run(context.WithoutCancel(ctx), r.do, &script.Hello, nil, 0)
+		return r.set.hello(context.WithoutCancel(ctx), r, r.do, greeting{watch: !r.out.Load()})
 	})
 	select {
 	case res := <-ch:
 		if res.Err != nil {
 			return nil, res.Err
 		}
-		return res.Val.(*scriptReply), nil
+		return res.Val.(*greeted), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -226,8 +269,9 @@ func (r *remote) doubt(v *view, epoch int64) {
 // A reading is what one MGET returned, at one moment of the shard.
 type reading struct {
 	state    state
-	known    bool  // there is a state, and it was verified of late
+	known    bool  // there is a state, and somebody watches the shard
 	sent, at int64 // ns of the process: before it was asked, and after
+	outage   int64 // in which values count; 0 at their owner
 	values   []any
 }
 
@@ -254,7 +298,7 @@ func (r *remote) read(ctx context.Context, keys []string) (*reading, error) {
 			r.listener.hurry()
 			return rd, nil
 		}
-		// Nobody has compared run ids for a while: this may be an old snapshot's state.
+		// Nobody has watched it for a while: it may be back from an outage, or with an old snapshot's state.
 		if r.off.verify || r.clock.latest(rd.at)-rd.state.verified*1000 < int64(r.opts.window()) {
 			return rd, nil
 		}
@@ -262,7 +306,7 @@ func (r *remote) read(ctx context.Context, keys []string) (*reading, error) {
 			rd.known = false
 			return rd, nil
 		}
-		if _, err := r.hello(ctx); err != nil {
+		if err := r.set.admit(ctx, r); err != nil {
 			return nil, err
 		}
 	}

@@ -96,3 +96,14 @@ type Tracker interface {
 		onMessage func(channel, payload string),
 		onChange func(keys []string)) error
 }
+
+// A Dedicator is a Shard that can send commands on a connection of their own, behind
+// no other command: a cache's probes are to tell a server that does not answer from
+// one that is busy with large values.
+type Dedicator interface {
+	// Dedicate returns a function that does what Pipeline does, on one connection
+	// that nobody else uses, and one that ends it. It does no I/O: the connection is
+	// made with the first call, and again by the first call after it was lost, or after
+	// a call without an answer. Calls come one at a time.
+	Dedicate() (pipeline func(ctx context.Context, cmds [][]string) []any, done func())
+}

@@ -15,6 +15,7 @@ type state struct {
 const (
 	stateMagic = "tcs\x02"
 	hotSize    = 16 // of what is there for writes alone
+	notesSize  = 16 // of what is there for other shards
 )
 
 func parseState(s string) (st state, ok bool) {
@@ -22,7 +23,7 @@ func parseState(s string) (st state, ok bool) {
 	for _, field := range []*int64{&st.epoch, &st.sequence, &st.verified} {
 		*field, s, ok = cutInteger(s, ok)
 	}
-	return st, ok && len(s) > hotSize
+	return st, ok && len(s) > hotSize+notesSize
 }
 
 // cutInteger reads one of 8 bytes, as scripts write it: big-endian and below

@@ -2,6 +2,7 @@ package tiercache
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -101,14 +102,18 @@ type item struct {
 	life time.Duration
 }
 
-// write sets or deletes keys of one shard.
+// write sets or deletes keys of one route.
 func (c *Cache[V]) write(ctx context.Context, op string, r route, keys []string, items []item) error {
 	if err := c.closed(); err != nil {
 		return err
 	}
 	v := r.synced()
 	began := now()
-	reply, err := c.writeTo(ctx, r, keys, items)
+	places := c.places(keys)
+	reply, err := c.writeTo(ctx, r, places, items)
+	if errors.Is(err, errRouted) && ctx.Err() == nil {
+		return c.writeAnew(ctx, op, keys, items)
+	}
 	// From here on, whoever asks this process must not get what was there before.
 	present := r.view.Load()
 	if err != nil {
@@ -117,16 +122,38 @@ func (c *Cache[V]) write(ctx context.Context, op string, r route, keys []string,
 			present.flights.forget(key)
 			c.drop(key)
 		}
+		c.owe(r, places)
 		return &ShardError{r.name, op, err}
 	}
+	r.leftNotes()
 	r.doubt(v, reply.epoch)
 	for i, key := range keys {
 		present.wrote(key, reply.sequence)
 		c.drop(key)
 		if items[i].life > 0 && v != nil && v.epoch.Load() == reply.epoch {
-			if e := c.bodyEntry(r, v, items[i].body, reply.sequence, began, int64(items[i].life)); e != nil {
+			if e := c.bodyEntry(r, v, items[i].body, reply.sequence, began, int64(r.life(items[i].life))); e != nil {
 				c.remember(v, key, e)
 			}
+		}
+		if next := c.route(key); next.remote != r.remote { // meanwhile
+			next.erase(ctx, places[i:i+1])
+			c.drop(key)
+		}
+	}
+	c.echo(ctx, r.remote, keys, places)
+	return nil
+}
+
+// writeAnew is write by the routes that keys have now.
+func (c *Cache[V]) writeAnew(ctx context.Context, op string, keys []string, items []item) error {
+	for _, group := range c.routing.Load().group(keys) {
+		var own []string
+		var ownItems []item
+		for _, i := range group.keys {
+			own, ownItems = append(own, keys[i]), append(ownItems, items[i])
+		}
+		if err := c.write(ctx, op, group.route, own, ownItems); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -146,18 +173,17 @@ func (c *Cache[V]) bodyEntry(r route, v *view, body string, sequence, at, life i
 	return c.newEntry(r, v, value, codec, payload, absent, sequence, at, life)
 }
 
-func (c *Cache[V]) writeTo(ctx context.Context, r route, keys []string, items []item) (*scriptReply, error) {
+func (c *Cache[V]) writeTo(ctx context.Context, r route, places []string, items []item) (*scriptReply, error) {
 	ctx, cancel := r.deadlines.limit(ctx)
 	defer cancel()
 	if err := r.ready(ctx); err != nil {
 		return nil, err
 	}
-	args := make([]string, 3, 3+2*len(keys))
-	args[1], args[2] = r.channel, "0"
+	args := make([]string, 2, 2+2*len(places))
+	args[1] = r.channel
 	for _, it := range items {
-		args = append(args, strconv.FormatInt(it.life.Milliseconds(), 10), it.body)
+		args = append(args, strconv.FormatInt(r.life(it.life).Milliseconds(), 10), it.body)
 	}
-	places := c.places(keys)
 	for attempt := 0; ; attempt++ {
 		args[0] = strconv.FormatInt(r.deadline(ctx), 10)
 		reply, err := r.call(ctx, &script.Write, places, args...)

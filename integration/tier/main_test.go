@@ -116,6 +116,21 @@ func synced[V any](t testing.TB, caches ...*tiercache.Cache[V]) {
 	})
 }
 
+// serving waits until every shard serves.
+func serving[V any](t testing.TB, caches ...*tiercache.Cache[V]) {
+	t.Helper()
+	within(t, 10*time.Second, "every shard serves", func() bool {
+		for _, c := range caches {
+			for _, h := range c.Health() {
+				if h.State != tiercache.ShardServing {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
 func within(t testing.TB, d time.Duration, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)

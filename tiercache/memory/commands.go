@@ -35,6 +35,7 @@ func init() {
 		"PING":      {1, ping},
 		"PTTL":      {2, pttl},
 		"PUBLISH":   {3, publish},
+		"ROLE":      {1, role},
 		"SCRIPT":    {2, scripting},
 		"SET":       {3, set},
 		"TIME":      {1, clock},
@@ -226,6 +227,8 @@ func clock(s *Shard, _ []string) any {
 func info(s *Shard, _ []string) any {
 	return fmt.Sprintf("# Server\r\nrun_id:%s\r\n", s.runID)
 }
+
+func role(*Shard, []string) any { return []any{"master", int64(0), []any{}} }
 
 func ping(_ *Shard, cmd []string) any {
 	if len(cmd) > 1 {

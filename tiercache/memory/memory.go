@@ -44,8 +44,11 @@ type Shard struct {
 
 type value struct {
 	text    string
-	scores  map[string]int64 // of a sorted set; never changed, but replaced
-	expires time.Time        // zero: never
+	expires time.Time // zero: never
+
+	// In the place of text. They are replaced, never changed.
+	scores  map[string]int64 // of a sorted set
+	outages map[string]outage
 }
 
 // New returns an empty server. o may be nil.

@@ -12,16 +12,38 @@ import (
 
 // scripts are those of the cache, each by its hash. They follow the Lua text
 // line by line; the comments are there.
-var scripts = map[string]struct {
+var scripts = map[string]known{}
+
+type known struct {
 	source string
 	run    func(c *call) any
-}{
-	script.Hello.SHA:   {script.Hello.Source, (*call).hello},
-	script.Write.SHA:   {script.Write.Source, (*call).write},
-	script.Lease.SHA:   {script.Lease.Source, (*call).lease},
-	script.Fill.SHA:    {script.Fill.Source, (*call).fill},
-	script.Promote.SHA: {script.Promote.Source, (*call).promote},
-	script.Copy.SHA:    {script.Copy.Source, (*call).copy},
+}
+
+func init() {
+	for _, k := range []struct {
+		script script.Script
+		run    func(c *call) any
+	}{
+		{script.Hello, (*call).hello},
+		{script.Write, (*call).write},
+		{script.Lease, (*call).lease},
+		{script.Fill, (*call).fill},
+		{script.Promote, (*call).promote},
+		{script.Copy, (*call).copy},
+		{script.Raise, (*call).raise},
+		{script.ReadNotes, (*call).readNotes},
+		{script.Forget, (*call).forget},
+	} {
+		scripts[k.script.SHA] = known{k.script.Source, k.run}
+		if stand := k.script.Stand; stand != nil {
+			scripts[stand.SHA] = known{stand.Source, func(c *call) any {
+				if !c.stand() {
+					return []any{int64(0), int64(1), c.now}
+				}
+				return k.run(c)
+			}}
+		}
+	}
 }
 
 func eval(s *Shard, cmd []string) any {
@@ -85,10 +107,13 @@ type call struct {
 	keys, args []string
 	now        int64 // us
 
-	epoch, sequence, verified int64
-	hot, run                  string
-	changed                   bool
-	err                       error // an argument is not what it must be
+	state
+	changed bool
+	err     error // an argument is not what it must be
+
+	// At a shard that stands in for others.
+	outage int64
+	lists  []string
 }
 
 func (c *call) arg(i int) string {
@@ -109,40 +134,36 @@ func (c *call) number(i int) int64 {
 
 func (c *call) open() {
 	held, _ := c.get(c.keys[0])
-	var s state
-	if s.parse(held.text) {
-		c.epoch, c.sequence, c.verified, c.hot, c.run = s.epoch, s.sequence, s.verified, s.hot, s.run
+	if !c.parse(held.text) {
+		c.state = state{}
 	}
-	if c.epoch == 0 || c.now-c.verified >= c.number(0) || c.verified > c.now {
-		c.check()
+	if c.epoch != 0 && c.now-c.verified < c.number(0) && c.verified <= c.now || c.server == c.runID {
+		return
 	}
-}
-
-func (c *call) check() {
-	if c.run != c.runID {
-		c.epoch = max(c.now, c.epoch+1)
-		c.sequence, c.hot, c.run = max(c.epoch, c.sequence), noneHot, c.runID
-	}
-	c.verified, c.changed = c.now, true
+	c.epoch = max(c.now, c.epoch+1)
+	c.sequence, c.hot = max(c.epoch, c.sequence), noneHot
+	c.verified, c.noted, c.since, c.server, c.changed = c.now, 0, c.now, c.runID, true
 }
 
 func (c *call) save() {
-	c.Shard.keys[c.keys[0]] = value{text: "tcs\x02" + integers(c.epoch, c.sequence, c.verified) + c.hot + c.run}
+	c.Shard.keys[c.keys[0]] = value{text: "tcs\x02" + integers(c.epoch, c.sequence, c.verified) + c.hot + integers(c.noted, c.since) + c.server}
 }
 
 type state struct {
 	epoch, sequence, verified int64
-	hot, run                  string
+	hot                       string
+	noted, since              int64
+	server                    string // its run id
 }
 
 func (s *state) parse(text string) bool {
-	if len(text) <= 44 || text[:4] != "tcs\x02" {
+	if len(text) <= 60 || text[:4] != "tcs\x02" {
 		return false
 	}
 	for i, n := range []*int64{&s.epoch, &s.sequence, &s.verified} {
-		*n = int64(binary.BigEndian.Uint64([]byte(text[4+8*i:])))
+		*n = integer(text[4+8*i:])
 	}
-	s.hot, s.run = text[28:44], text[44:]
+	s.hot, s.noted, s.since, s.server = text[28:44], integer(text[44:]), integer(text[52:]), text[60:]
 	return uint64(s.epoch) < 1<<53 && uint64(s.sequence) < 1<<53
 }
 
@@ -160,33 +181,29 @@ const (
 	marker   = 2 // a flag
 )
 
-func (c *call) head(expiry, outage int64) string {
-	return "tc\x01" + integers(c.epoch, c.sequence, expiry, outage)
+func (c *call) head(expiry int64) string {
+	return "tc\x01" + integers(c.epoch, c.sequence, expiry, c.outage)
 }
 
-// marks reports whether the value is of this epoch, and whether it is a marker.
+// marks reports whether the value is of this epoch and outage, and whether it is a marker.
 func (c *call) marks(text string) (current, isMarker bool) {
-	if len(text) < headSize+2 || text[:3] != "tc\x01" || binary.BigEndian.Uint64([]byte(text[3:11])) != uint64(c.epoch) {
+	if len(text) < headSize+2 || text[:3] != "tc\x01" || binary.BigEndian.Uint64([]byte(text[3:11])) != uint64(c.epoch) ||
+		binary.BigEndian.Uint64([]byte(text[27:35])) != uint64(c.outage) {
 		return false, false
 	}
 	return true, text[headSize]&marker != 0
 }
 
 // put stores a value with its life in ms, or deletes it if that is 0.
-func (c *call) put(key string, life, outage int64, body string) {
+func (c *call) put(key string, life int64, body string) {
 	if life <= 0 {
 		delete(c.Shard.keys, key)
 		c.Shard.changed(key)
 		return
 	}
 	expiry := c.now/1000 + life
-	c.Shard.keys[key] = value{text: c.head(expiry, outage) + body, expires: time.UnixMilli(expiry)}
+	c.Shard.keys[key] = value{text: c.head(expiry) + body, expires: time.UnixMilli(expiry)}
 	c.Shard.changed(key)
-}
-
-func (c *call) hello() any {
-	c.save()
-	return []any{c.epoch, c.sequence, c.now}
 }
 
 func (c *call) write() any {
@@ -196,7 +213,8 @@ func (c *call) write() any {
 	c.sequence++
 	notice, reply := []byte(integers(c.epoch, c.sequence)), []any{c.epoch, c.sequence, c.now}
 	for i, key := range c.keys[1:] {
-		c.put(key, c.number(4+2*i), c.number(3), c.arg(5+2*i))
+		c.put(key, c.number(3+2*i), c.arg(4+2*i))
+		c.leave(key)
 		notice = fmt.Appendf(notice, "%d:%s", len(key), key)
 		if ends := c.marked(key); ends > 0 {
 			reply = append(reply, int64(i), ends)
@@ -208,6 +226,12 @@ func (c *call) write() any {
 }
 
 func (c *call) lease() any {
+	if c.verified > c.now || c.now-c.verified >= c.number(0) {
+		if c.changed {
+			c.save()
+		}
+		return []any{int64(0), int64(2), c.now}
+	}
 	reply := []any{c.epoch, c.sequence, c.now}
 	expiry := c.now/1000 + c.number(1)
 	for i, key := range c.keys[1:] {
@@ -216,7 +240,7 @@ func (c *call) lease() any {
 		over := c.arg(3 + i)
 		switch {
 		case !current || over != "" && held.text[:headSize] == over:
-			c.put(key, c.number(1), 0, string([]byte{marker, 0})+c.arg(2))
+			c.put(key, c.number(1), string([]byte{marker, 0})+c.arg(2))
 			held = c.Shard.keys[key]
 		case isMarker && time.UnixMilli(expiry).After(held.expires):
 			c.Shard.keys[key] = value{text: held.text, expires: time.UnixMilli(expiry)}
@@ -237,7 +261,7 @@ func (c *call) fill() any {
 		stored := int64(0)
 		current, isMarker := c.marks(held.text)
 		if isMarker && held.text[headSize+2:] == token || current && held.text[:headSize] == token {
-			c.put(key, life, 0, body)
+			c.put(key, life, body)
 			stored = 1
 		}
 		reply = append(reply, stored)

@@ -5,45 +5,58 @@ package script
 
 import (
 	"crypto/sha1"
-	_ "embed"
+	"embed"
 	"encoding/hex"
 )
 
 // Script is a Lua script and the hash by which a server knows it.
 type Script struct {
 	Name, Source, SHA string
+
+	// Stand is the form for a shard that stands in for others; nil where there is
+	// none.
+	Stand *Script
 }
 
-var (
-	//go:embed lua/state.lua
-	state string
-	//go:embed lua/envelope.lua
-	envelope string
-	//go:embed lua/hello.lua
-	hello string
-	//go:embed lua/write.lua
-	write string
-	//go:embed lua/lease.lua
-	lease string
-	//go:embed lua/fill.lua
-	fill string
-	//go:embed lua/hot.lua
-	hot string
-	//go:embed lua/promote.lua
-	promote string
-	//go:embed lua/copy.lua
-	copied string
+//go:embed lua
+var lua embed.FS
 
-	Hello   = newScript("hello", hello)
-	Write   = newScript("write", hot+write)
-	Lease   = newScript("lease", envelope+lease)
-	Fill    = newScript("fill", envelope+fill)
-	Promote = newScript("promote", envelope+hot+promote)
-	Copy    = newScript("copy", copied)
+var (
+	Hello     = newScript("hello", "notes", "hello")
+	Write     = bothWays("write", "hot", "write")
+	Lease     = bothWays("lease", "envelope", "lease")
+	Fill      = bothWays("fill", "envelope", "fill")
+	Raise     = newScript("raise", "raise")
+	ReadNotes = newScript("read_notes", "notes", "read_notes")
+	Forget    = newScript("forget", "notes", "forget")
+	Promote   = newScript("promote", "owner", "envelope", "hot", "promote")
+	Copy      = newScript("copy", "copy")
 )
 
-func newScript(name, body string) Script {
-	source := state + "\n" + body
+const (
+	// MostNotes is how many notes lie on one shard for another.
+	MostNotes = 30_000
+	// AllNotes is the note that stands for every key, in the place of those above.
+	AllNotes = "#all"
+)
+
+func bothWays(name string, parts ...string) Script {
+	stand := newScript(name+" of a stand-in", append([]string{"notes", "stand"}, parts...)...)
+	s := newScript(name, append([]string{"owner"}, parts...)...)
+	s.Stand = &stand
+	return s
+}
+
+// newScript puts a script together of files.
+func newScript(name string, parts ...string) Script {
+	var source string
+	for _, part := range append([]string{"state"}, parts...) {
+		text, err := lua.ReadFile("lua/" + part + ".lua")
+		if err != nil {
+			panic(err)
+		}
+		source += string(text) + "\n"
+	}
 	sum := sha1.Sum([]byte(source))
 	return Script{Name: name, Source: source, SHA: hex.EncodeToString(sum[:])}
 }

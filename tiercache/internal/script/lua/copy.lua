@@ -2,7 +2,7 @@
 --
 -- KEYS  1 state
 --       2 the copy's key
--- ARGV  1 age of verification, us
+-- ARGV  1 age of VERIFIED
 --       2 when the copy ends, ms by this server's clock
 --       3 the owner's sequence when it held the value
 --       4 the value in its owner's envelope; empty, if it was deleted

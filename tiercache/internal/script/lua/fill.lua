@@ -3,7 +3,7 @@
 -- where the head is the same, nothing was written.
 --
 -- KEYS  1 state, then the values' keys
--- ARGV  1 age of verification, us
+-- ARGV  1 age of VERIFIED
 --       then, for each value: the token of its marker, or the head of the value
 --       before; its life in ms, its body
 --

@@ -2,14 +2,19 @@
 -- missing. A marker that stands is shared: nothing was written since it was left.
 --
 -- KEYS  1 state, then the values' keys
--- ARGV  1 age of verification, us
+-- ARGV  1 age of VERIFIED
 --       2 life of a marker, ms
 --       3 token of a new marker, 16 bytes
 --       then, for each key: '', or the head of what counts as missing (a value
 --       that nobody can read, a marker that was waited for too long)
 --
--- Returns {epoch, sequence, now in us, then for each key its value or marker}.
+-- Returns {epoch, sequence, now in us, then for each key its value or marker}, or
+-- {0, 2, now} where nobody watched the shard.
 
+if unwatched() then
+  if changed then save() end
+  return {0, 2, now}
+end
 local life, reply = tonumber(ARGV[2]), {epoch, sequence, now}
 local expiry = math.floor(now / 1000) + life
 for i = 2, #KEYS do

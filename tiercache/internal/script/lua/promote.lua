@@ -3,7 +3,7 @@
 --
 -- KEYS  1 state
 --       2 the value's key
--- ARGV  1 age of verification, us
+-- ARGV  1 age of VERIFIED
 --       2 life of copies, us
 --       3 their life that must be left for nothing to be done, us
 --

@@ -1,0 +1,2 @@
+-- At the owner of the keys.
+local outage, leave = 0, nil

@@ -1,0 +1,75 @@
+package tiercache
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// A shardSet is the shards of a cache, and what this process believes of them.
+type shardSet struct {
+	opts    *Options
+	off     mechanisms
+	events  *events
+	remotes []*remote // by their numbers in the ring
+	routing atomic.Pointer[routing]
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+
+	mu sync.Mutex     // held while the routing changes, and while something is begun
+	wg sync.WaitGroup // of all that runs behind
+}
+
+// begin runs f in a goroutine that close waits for, unless the cache is closed.
+func (s *shardSet) begin(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() == nil {
+		s.wg.Go(f)
+	}
+}
+
+func (s *shardSet) close() {
+	s.mu.Lock()
+	s.cancel()
+	s.mu.Unlock()
+	s.wg.Wait()
+}
+
+// named is the shard of that name, nil if there is none.
+func (s *shardSet) named(name string) *remote {
+	if i, ok := s.routing.Load().whole.Find(name); ok {
+		return s.remotes[i]
+	}
+	return nil
+}
+
+// reroute puts those that are out in the overlay. Where all are, keys stay with
+// their owners. The caller holds mu.
+func (s *shardSet) reroute() {
+	rs := *s.routing.Load()
+	var down []string
+	for _, r := range s.remotes {
+		if r.out.Load() {
+			down = append(down, r.name)
+		}
+	}
+	live, err := rs.whole.WithDown(down...)
+	if err != nil { // all are
+		live, down = rs.whole, nil
+	}
+	rs.live, rs.out = live, len(down) > 0
+	s.routing.Store(&rs)
+}
+
+// others runs f for every shard besides r, all at one time, and waits.
+func (s *shardSet) others(r *remote, f func(*remote)) {
+	var wg sync.WaitGroup
+	for _, other := range s.remotes {
+		if other != r {
+			wg.Go(func() { f(other) })
+		}
+	}
+	wg.Wait()
+}
