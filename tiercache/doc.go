@@ -36,6 +36,13 @@
 // keys, are not noticed by L1 before its values expire. A write whose context was cancelled, not timed out, may still take effect until its
 // deadline.
 //
+// # Loads
+//
+// A key that is missing is loaded once for all who ask in this process, and with Options.FleetWait once for all processes. A load
+// belongs to nobody: each caller waits as long as his context lets him, and Options.LoadTimeout ends it. StaleFor, SoftTimeout and
+// RefreshAhead spare callers what stands behind the cache when that is down, slow, or just busy; [Cache.GetOrReload] spares it the work where
+// nothing changed. docs/decisions/0005-loads-that-protect.md has the reasons.
+//
 // # Values
 //
 // A value is stored by a [Codec]: JSON, or as it is where V is string or []byte. Callers get values of their own, unless V holds nothing that can

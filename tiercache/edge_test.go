@@ -32,6 +32,16 @@ func TestNewRefuses(t *testing.T) {
 		"a heartbeat too short":           {Heartbeat: time.Microsecond},
 		"more jitter than life":           {Jitter: 1.5},
 		"a codec that cannot take an int": {Codec: tiercache.Raw},
+		"negative StaleFor":               {StaleFor: -1},
+		"StaleFor without L1":             {StaleFor: 1, LocalBytes: -1},
+		"SoftTimeout without StaleFor":    {SoftTimeout: 1},
+		"negative SoftTimeout":            {StaleFor: 1, SoftTimeout: -1},
+		"SoftTimeout above the hard one":  {StaleFor: 1, SoftTimeout: time.Second, LoadTimeout: time.Second},
+		"negative FleetWait":              {FleetWait: -1},
+		"FleetWait that leaves no time":   {FleetWait: time.Second, LoadTimeout: time.Second},
+		"negative RefreshAhead":           {RefreshAhead: -1},
+		"RefreshAhead above half of TTL":  {RefreshAhead: 31 * time.Second, TTL: time.Minute},
+		"RefreshAhead without L1":         {RefreshAhead: 1, LocalBytes: -1},
 		"a bad placement":                 {Ring: ring.Classic{VirtualNodes: -1}},
 	} {
 		if c, err := tiercache.New[int](one(shard), &opts); err == nil {

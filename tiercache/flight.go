@@ -26,10 +26,12 @@ type flight[V any] struct {
 	// What the shard held.
 	asked  bool
 	over   string // as in found
-	stands string // stays while nothing is written: a marker's token, or the head of a value to be renewed
-	ends   int64  // of that value, ns
-	rival  string // the head of the marker of another process, which loads
-	since  int64  // when that was first seen, ns
+	stands string // while nothing is written: a marker's token, or the head of the value that is renewed
+	renews bool   // a value ahead of its end
+	ends   int64  // when that is, ns
+	leads  bool   // the marker is the flight's own
+	rival  string // the token of another, whose value is waited for
+	since  int64  // when it was first seen, ns
 
 	// The outcome.
 	value  V
@@ -40,7 +42,7 @@ type flight[V any] struct {
 
 // take makes what a shard holds the outcome.
 func (f *flight[V]) take(got *found[V]) {
-	f.value, f.body, f.absent = got.value, got.body, got.absent
+	f.value, f.body, f.absent = got.value, got.text[headSize:], got.absent
 }
 
 // flights are those of the keys of a view, each a *flight[V]. A write ends its key's
@@ -93,10 +95,11 @@ func (c *Cache[V]) join(key string) (f *flight[V], own bool) {
 	return f, true
 }
 
-// land ends a flight. One that failed, where there is a value of before, stays for
-// a heartbeat: what stands behind is not asked again at once.
+// land ends a flight: who asks after those on board were told begins another. One
+// that failed, where there is a value of before, stays for a heartbeat: what stands
+// behind is not asked again at once.
 func (c *Cache[V]) land(f *flight[V]) {
-	close(f.done)
+	defer close(f.done)
 	fs := &f.home.flights
 	if f.err == nil || c.fallback(f) == nil {
 		fs.remove(f.key, f)

@@ -32,7 +32,8 @@ func (c *Cache[V]) Get(ctx context.Context, key string) (V, error) {
 type found[V any] struct {
 	value         V
 	found, absent bool
-	body          string // of its envelope
+	text          string // its envelope
+	ends          int64  // of its life, ns
 	over          string // head of what is there and is no value: a load is to replace it
 }
 
@@ -82,9 +83,9 @@ func (c *Cache[V]) accept(r route, v *view, rd *reading, key string, raw any) (f
 			return f
 		}
 	}
-	f.found, f.absent, f.body = true, e.absent(), text[headSize:]
+	left := r.remaining(e.expiry, rd.sent)
+	f.found, f.absent, f.text, f.ends = true, e.absent(), text, rd.sent+int64(left)
 	if v != nil && (v.epoch.Load() == rd.state.epoch || c.off.epoch) {
-		left := r.remaining(e.expiry, rd.sent)
 		c.remember(v, key, c.newEntry(r, v, f.value, e.codec, e.payload, f.absent, rd.state.sequence, rd.sent, int64(left)))
 	}
 	return f
@@ -105,6 +106,7 @@ func (c *Cache[V]) newEntry(r route, v *view, value V, codec byte, payload strin
 		remote: r.remote, stand: r.stand, generation: v.generation, sequence: sequence, began: at, expires: at + left,
 		size: uint32(min(c.coder.size(codec, payload), math.MaxUint32)), codec: codec, absent: absent,
 	}
+	e.due.Store(c.aheadOf(e.expires, left))
 	if c.coder.keep {
 		e.value = value
 	} else {

@@ -51,7 +51,7 @@ func (c *Cache[V]) GetOrLease(ctx context.Context, key string) (f Found[V], err 
 	raw := rd.values[0]
 	if !held.found {
 		v = r.synced()
-		reply, err := c.lease(ctx, r, []string{key}, []string{held.over})
+		reply, _, err := c.lease(ctx, r, []string{key}, []string{held.over})
 		if err != nil {
 			return f, &ShardError{r.name, "lease", err}
 		}

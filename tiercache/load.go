@@ -36,6 +36,9 @@ type Reloader[V any] func(ctx context.Context, old V, ok bool) (V, error)
 func (c *Cache[V]) GetOrLoad(ctx context.Context, key string, load Loader[V], opts ...CallOption) (V, error) {
 	if e := c.hit(key); e != nil {
 		c.stats.localHits.add()
+		if c.due(e) {
+			c.refresh(ctx, []string{key}, load.batch(key), opts)
+		}
 		return c.value(e)
 	}
 	return c.load(ctx, key, load.batch(key), opts)
@@ -49,6 +52,29 @@ func (load Loader[V]) batch(key string) BatchLoader[V] {
 		}
 		return map[string]V{key: value}, nil
 	}
+}
+
+// GetOrReload is GetOrLoad for a source that can tell whether a value has changed.
+func (c *Cache[V]) GetOrReload(ctx context.Context, key string, load Reloader[V], opts ...CallOption) (V, error) {
+	if e := c.hit(key); e != nil {
+		c.stats.localHits.add()
+		if c.due(e) {
+			c.refresh(ctx, []string{key}, c.reload(key, load), opts)
+		}
+		return c.value(e)
+	}
+	return c.load(ctx, key, c.reload(key, load), opts)
+}
+
+func (c *Cache[V]) reload(key string, load Reloader[V]) BatchLoader[V] {
+	return Loader[V](func(ctx context.Context) (V, error) {
+		e, old := c.before(key)
+		value, err := load(ctx, old, e != nil)
+		if e != nil && errors.Is(err, ErrNotModified) {
+			return c.value(e) // once more: old was the loader's to change
+		}
+		return value, err
+	}).batch(key)
 }
 
 // load joins key's flight, or starts it, and waits.
@@ -94,15 +120,27 @@ func (c *Cache[V]) run(ctx context.Context, fs []*flight[V], load BatchLoader[V]
 	if fs = c.ask(ctx, fs); len(fs) == 0 {
 		return
 	}
-	crews := c.crews(fs)
-	each(crews, func(cr *crew[V]) { c.mark(ctx, cr) })
-	c.call(ctx, crews, load, opts)
+	for began := now(); ; {
+		crews := c.crews(fs)
+		each(crews, func(cr *crew[V]) { c.mark(ctx, cr) })
+		c.call(ctx, crews, load, opts)
+		fs = nil
+		for _, cr := range crews {
+			fs = append(fs, cr.waiting...)
+		}
+		if len(fs) == 0 {
+			return
+		}
+		// How long it takes already says how often to look.
+		wait(ctx, min(max(time.Duration(now()-began)/4, time.Millisecond), 100*time.Millisecond))
+	}
 }
 
 // A crew is the flights of one route.
 type crew[V any] struct {
 	route
 	flights []*flight[V]
+	waiting []*flight[V] // for the load of another process
 }
 
 func keysOf[V any](fs []*flight[V]) []string {
@@ -130,14 +168,17 @@ func (c *Cache[V]) crews(fs []*flight[V]) []*crew[V] {
 func (c *Cache[V]) ask(ctx context.Context, fs []*flight[V]) (rest []*flight[V]) {
 	for _, f := range fs {
 		if !f.asked {
-			got, err := c.fetch(ctx, c.route(f.key), f.key)
+			r := c.route(f.key)
+			got, err := c.fetch(ctx, r, f.key)
 			if err != nil {
 				close(f.silent)
 			}
 			if f.over = got.over; got.found {
 				f.take(&got)
-				c.land(f)
-				continue
+				if !f.renews || !c.renew(ctx, r, f, &got) {
+					c.land(f)
+					continue
+				}
 			}
 		}
 		rest = append(rest, f)
@@ -146,39 +187,56 @@ func (c *Cache[V]) ask(ctx context.Context, fs []*flight[V]) (rest []*flight[V])
 }
 
 // mark leaves markers for the keys that are missing, and keeps the flights of
-// those. A crew whose shard has just failed to answer goes without.
+// those that are to be loaded. A crew whose shard has just failed to answer goes
+// without.
 func (c *Cache[V]) mark(ctx context.Context, cr *crew[V]) {
 	v, synced := cr.view.Load(), cr.synced()
 	blind := false
-	over := make([]string, len(cr.flights))
-	for i, f := range cr.flights {
+	var fs, renewing []*flight[V]
+	var over []string
+	for _, f := range cr.flights {
 		f.view, f.failed, f.stripe = v, v.failed.Load(), v.stripe(f.key).Load()
-		over[i] = f.over
+		if f.ends != 0 {
+			renewing = append(renewing, f)
+			continue
+		}
+		fs, over = append(fs, f), append(over, f.over)
 		blind = blind || f.blind()
 	}
+	cr.flights = renewing
+	if len(fs) == 0 {
+		return
+	}
 	var reply *scriptReply
+	var token string
 	if !blind {
 		var err error
-		reply, err = c.lease(ctx, cr.route, keysOf(cr.flights), over)
+		reply, token, err = c.lease(ctx, cr.route, keysOf(fs), over)
 		blind = err != nil
 	}
 	if blind {
 		c.stats.blindLoads.Add(1)
-		for _, f := range cr.flights {
+		for _, f := range fs {
 			if !f.blind() {
 				close(f.silent)
 			}
 		}
+		cr.flights = append(cr.flights, fs...)
 		return
 	}
 	rd := reply.reading()
-	fs := cr.flights
-	cr.flights = nil
 	for i, f := range fs {
 		text, _ := reply.rest[i].(string)
 		if e, ok := parseEnvelope(text); ok && e.marker() {
-			f.stands = e.payload
+			f.stands, f.leads = e.payload, e.payload == token
+			if !f.leads && c.waits(ctx, f, text) {
+				cr.waiting = append(cr.waiting, f)
+				continue
+			}
 		} else if got := c.accept(cr.route, synced, rd, f.key, reply.rest[i]); got.found {
+			if f.rival != "" {
+				c.stats.awaited.Add(1)
+			}
 			f.take(&got)
 			c.land(f)
 			continue
@@ -204,7 +262,9 @@ func (c *Cache[V]) call(ctx context.Context, crews []*crew[V], load BatchLoader[
 		items := make([]item, len(cr.flights))
 		for i, f := range cr.flights {
 			if err != nil {
-				f.err = &LoadError{err}
+				if f.ends == 0 || now() >= f.ends { // else what it was to renew is still good
+					f.err = &LoadError{err}
+				}
 				continue
 			}
 			value, ok := got[f.key]
@@ -216,7 +276,11 @@ func (c *Cache[V]) call(ctx context.Context, crews []*crew[V], load BatchLoader[
 				c.drop(f.key) // or a load that fails would bring back what is no more
 			}
 		}
-		c.finish(ctx, cr, items)
+		if err == nil {
+			c.finish(ctx, cr, items)
+		} else {
+			c.release(cr)
+		}
 		for _, f := range cr.flights {
 			c.land(f)
 		}
@@ -263,16 +327,16 @@ func call[T any](ctx context.Context, stats *cacheStats, load func(context.Conte
 }
 
 // lease asks for values or markers of keys; what has the head given in over counts
-// as missing.
-func (c *Cache[V]) lease(ctx context.Context, r route, keys, over []string) (*scriptReply, error) {
+// as missing. New markers have the token that is returned.
+func (c *Cache[V]) lease(ctx context.Context, r route, keys, over []string) (reply *scriptReply, own string, err error) {
 	var token [tokenSize]byte
 	rand.Read(token[:])
 	args := append([]string{strconv.FormatInt(c.opts.LoadTimeout.Milliseconds(), 10), string(token[:])}, over...)
-	reply, err := r.call(ctx, &script.Lease, c.places(keys), args...)
+	reply, err = r.call(ctx, &script.Lease, c.places(keys), args...)
 	if err == nil && len(reply.rest) != len(keys) {
-		return nil, errReply
+		err = errReply
 	}
-	return reply, err
+	return reply, string(token[:]), err
 }
 
 var errReply = errors.New("a script's reply is short")
@@ -354,7 +418,7 @@ func (c *Cache[V]) finishBlind(r route, f *flight[V], it item, at int64) {
 // remark takes markers anew, whatever happened since the load began: for tests,
 // which show that this is wrong.
 func (c *Cache[V]) remark(ctx context.Context, cr *crew[V]) {
-	reply, err := c.lease(ctx, cr.route, keysOf(cr.flights), make([]string, len(cr.flights)))
+	reply, _, err := c.lease(ctx, cr.route, keysOf(cr.flights), make([]string, len(cr.flights)))
 	if err != nil {
 		return
 	}

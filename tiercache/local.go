@@ -2,6 +2,7 @@ package tiercache
 
 import (
 	"math"
+	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
 )
@@ -14,6 +15,8 @@ type entry[V any] struct {
 	sequence   int64  // it is what the shard held after this write
 	began      int64  // when the shard was asked, ns
 	expires    int64  // ns
+
+	due atomic.Int64 // from when on a load is begun ahead of that, ns
 
 	value   V      // where the coder keeps values
 	payload string // where it does not
@@ -59,6 +62,22 @@ func (c *Cache[V]) hit(key string) *entry[V] {
 		return nil
 	}
 	return e
+}
+
+// before is the value that L1 holds of key, whether it counts or not; nil without.
+func (c *Cache[V]) before(key string) (e *entry[V], value V) {
+	if c.local == nil {
+		return nil, value
+	}
+	e, ok := c.local.GetIfPresent(key)
+	if !ok {
+		return nil, value
+	}
+	value, err := c.value(e)
+	if err != nil {
+		return nil, value
+	}
+	return e, value
 }
 
 // value is what a caller gets of e.

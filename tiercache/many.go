@@ -25,7 +25,10 @@ func (c *Cache[V]) GetMany(ctx context.Context, keys []string, load BatchLoader[
 		failed.add(err, keys...)
 		return values, failed.orNil()
 	}
-	rest := c.getLocal(keys, values, &failed)
+	rest, due := c.getLocal(keys, values, &failed)
+	if load != nil && len(due) > 0 {
+		c.refresh(ctx, due, load, opts)
+	}
 	parts := c.getShards(ctx, rest)
 	var missing []*part[V]
 	for _, p := range parts {
@@ -50,9 +53,10 @@ func (c *Cache[V]) GetMany(ctx context.Context, keys []string, load BatchLoader[
 	return values, failed.orNil()
 }
 
-// getLocal answers what L1 can, and returns the other keys, each once.
-func (c *Cache[V]) getLocal(keys []string, values map[string]V, failed *KeysError) []string {
-	rest := make([]string, 0, len(keys))
+// getLocal answers what L1 can, and returns the other keys, each once, and those
+// that are due to be loaded ahead of their end.
+func (c *Cache[V]) getLocal(keys []string, values map[string]V, failed *KeysError) (rest, due []string) {
+	rest = make([]string, 0, len(keys))
 	for _, key := range keys {
 		e := c.hit(key)
 		if e == nil {
@@ -60,6 +64,9 @@ func (c *Cache[V]) getLocal(keys []string, values map[string]V, failed *KeysErro
 			continue
 		}
 		c.stats.localHits.add()
+		if c.due(e) {
+			due = append(due, key)
+		}
 		switch value, err := c.value(e); {
 		case err == nil:
 			values[key] = value
@@ -68,7 +75,7 @@ func (c *Cache[V]) getLocal(keys []string, values map[string]V, failed *KeysErro
 		}
 	}
 	slices.Sort(rest)
-	return slices.Compact(rest)
+	return slices.Compact(rest), due
 }
 
 // A part is the keys of one shard in an operation on many.

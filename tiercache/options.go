@@ -81,6 +81,18 @@ type Options struct {
 	// its value is not stored any more. 0 means 30 s.
 	LoadTimeout time.Duration
 
+	// FleetWait is for how long a process that misses a value waits for another that
+	// already loads it. Then it takes over: of all that wait, one does. So it should be
+	// longer than loads usually take; at most half of LoadTimeout. 0 means that each
+	// process loads for itself.
+	FleetWait time.Duration
+
+	// RefreshAhead is how long before the end of its life a value that is asked for in
+	// L1 is loaded anew, by one process, while it is given all the same. The moment is
+	// drawn from between there and half of it. At most half of TTL; lives that are given
+	// with a call are halved at most. 0 means never.
+	RefreshAhead time.Duration
+
 	// StaleFor is for how long past its life a value may be given where a load fails,
 	// or takes longer than SoftTimeout. L1 must still hold it: for that it is the only
 	// place. A value that was overwritten or deleted is not given, within the bound of
@@ -165,6 +177,12 @@ func (o *Options) withDefaults() (Options, error) {
 		return opts, fmt.Errorf("tiercache: HotReads %d: at most %d", opts.HotReads, hot.MaxReads)
 	case opts.FailoverTTL < 0:
 		return opts, fmt.Errorf("tiercache: FailoverTTL %v is below zero", opts.FailoverTTL)
+	case opts.FleetWait < 0 || opts.FleetWait > opts.LoadTimeout/2:
+		return opts, fmt.Errorf("tiercache: FleetWait %v: from 0 to half of LoadTimeout, %v", opts.FleetWait, opts.LoadTimeout/2)
+	case opts.RefreshAhead < 0 || opts.RefreshAhead > opts.TTL/2:
+		return opts, fmt.Errorf("tiercache: RefreshAhead %v: from 0 to half of TTL, %v", opts.RefreshAhead, opts.TTL/2)
+	case opts.RefreshAhead > 0 && opts.LocalEntries == 0 && opts.LocalBytes < 0:
+		return opts, errors.New("tiercache: RefreshAhead with L1 off: only what L1 holds is refreshed")
 	case opts.StaleFor < 0:
 		return opts, fmt.Errorf("tiercache: StaleFor %v is below zero", opts.StaleFor)
 	case opts.StaleFor > 0 && opts.LocalEntries == 0 && opts.LocalBytes < 0:

@@ -19,6 +19,8 @@ type Stats struct {
 	BlindLoads   uint64 // loads without a marker, since the shard did not answer
 	RefusedLocal uint64 // values that did not enter L1: a later write of the key was known
 	Stale        uint64 // given past their life, since no new value could be had in time (Options.StaleFor)
+	Refreshes    uint64 // loads that began ahead of a value's end (Options.RefreshAhead)
+	Awaited      uint64 // values that another process loaded while this one waited (Options.FleetWait)
 	Corrupt      uint64 // values on a shard that were no envelope or did not decode, taken for misses
 	LocalEntries int    // now, about
 
@@ -64,6 +66,8 @@ func (c *Cache[V]) Stats() Stats {
 		BlindLoads:   c.stats.blindLoads.Load(),
 		RefusedLocal: c.stats.refusedLocal.Load(),
 		Stale:        c.stats.stale.Load(),
+		Refreshes:    c.stats.refreshes.Load(),
+		Awaited:      c.stats.awaited.Load(),
 		Corrupt:      c.stats.corrupt.Load(),
 	}
 	if c.local != nil {
@@ -76,9 +80,9 @@ func (c *Cache[V]) Stats() Stats {
 }
 
 type cacheStats struct {
-	localHits                                               counter
-	shardHits, misses, loads, loadErrors, fills, blindLoads atomic.Uint64
-	refusedFills, refusedLocal, stale, corrupt              atomic.Uint64
+	localHits                                                      counter
+	shardHits, misses, loads, loadErrors, fills, blindLoads        atomic.Uint64
+	refusedFills, refusedLocal, stale, refreshes, awaited, corrupt atomic.Uint64
 }
 
 // counter is counted from many processors at once: each addition goes to one of
