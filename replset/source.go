@@ -17,6 +17,8 @@ type source struct {
 
 	key  string // empty: not there yet
 	kind string // "restore" or "members", as lua/source.lua says
+
+	used []string // every key that may be there
 }
 
 // ready puts the source in slot, unless it is somewhere already or there is
@@ -26,6 +28,7 @@ func (s *source) ready(ctx context.Context, slot uint16) error {
 		return nil
 	}
 	key := s.set.replicaKey(slot) + sourceSuffix + rand.Text()
+	s.used = append(s.used, key) // whatever becomes of the reply
 	v, err := s.set.eval(ctx, key, sourceScript, []string{key}, append([]string{sourceLife, s.how}, s.members...))
 	if err != nil {
 		return err
@@ -38,11 +41,11 @@ func (s *source) ready(ctx context.Context, slot uint16) error {
 	return nil
 }
 
-// lost forgets a source that is not there any more.
+// lost gives up a source that its node does not find, or cannot use.
 func (s *source) lost() { s.key = "" }
 
 func (s *source) end(ctx context.Context) {
-	if s.key != "" {
-		_, _ = s.set.backend.Do(ctx, s.key, []string{"DEL", s.key}) // else its life ends it
+	for _, key := range s.used {
+		_, _ = s.set.backend.Do(ctx, key, []string{"DEL", key}) // else its life ends it
 	}
 }
