@@ -1,6 +1,6 @@
-// Package redigo is a worked example of a backend for a third client: github.com/gomodule/redigo with github.com/mna/redisc, which
-// knows clusters. It satisfies replset.Backend by shape, and the conformance suite says that it is right. See
-// docs/authoring-a-backend.md for the tour.
+// Package redigo is a worked example of adapters for a third client: of a backend for github.com/gomodule/redigo with
+// github.com/mna/redisc, which knows clusters, and of a cache's shard. They satisfy replset.Backend and tiercache.Shard by shape,
+// and the conformance suite says that they are right. See docs/authoring-a-backend.md for the tour.
 package redigo
 
 import (
@@ -27,18 +27,20 @@ func (b *Backend) Do(ctx context.Context, key string, cmd []string) (any, error)
 // Tx runs the commands as one MULTI/EXEC.
 func (b *Backend) Tx(ctx context.Context, key string, cmds [][]string) ([]any, error) {
 	all := append(append([][]any{{"MULTI"}}, words(cmds)...), []any{"EXEC"})
-	return await(ctx, func() ([]any, error) {
-		replies := b.whole(key, all)
-		if list, ok := replies[len(replies)-1].([]any); ok {
-			return list, nil
+	return await(ctx, func() ([]any, error) { return executed(b.whole(key, all)) })
+}
+
+// executed takes a transaction's replies out of those from MULTI to EXEC.
+func executed(replies []any) ([]any, error) {
+	if list, ok := replies[len(replies)-1].([]any); ok {
+		return list, nil
+	}
+	for _, v := range replies { // a refused command says more than EXECABORT after it
+		if err, failed := v.(error); failed {
+			return nil, err
 		}
-		for _, v := range replies { // a refused command says more than EXECABORT after it
-			if err, failed := v.(error); failed {
-				return nil, err
-			}
-		}
-		return nil, fmt.Errorf("redigo: EXEC gave no replies")
-	})
+	}
+	return nil, fmt.Errorf("redigo: EXEC gave no replies")
 }
 
 // Pipeline runs the commands of each slot as one pipeline, several at once. One a node would take fewer round trips; redisc does not

@@ -7,6 +7,7 @@ require (
 	github.com/mna/redisc v1.4.0
 	github.com/shardkit/shardkit/conformance v0.0.0
 	github.com/shardkit/shardkit/replset v0.0.0
+	github.com/shardkit/shardkit/tiercache v0.0.0
 )
 
 require (
@@ -14,7 +15,6 @@ require (
 	github.com/shardkit/shardkit/harness v0.0.0 // indirect
 	github.com/shardkit/shardkit/ring v0.0.0 // indirect
 	github.com/shardkit/shardkit/slotmap v0.0.0 // indirect
-	github.com/shardkit/shardkit/tiercache v0.0.0 // indirect
 	github.com/sony/gobreaker/v2 v2.4.0 // indirect
 	golang.org/x/sync v0.20.0 // indirect
 )
