@@ -161,8 +161,8 @@ var faultCases = []Case{
 			const slot, patience = 5000, 150 * time.Millisecond
 			for _, w := range ways {
 				key := t.KeyIn(slot, w.name)
+				t.Do(t.Backend(), "SET", key, "0")
 				b := t.warm(patience)
-				t.Do(b, "SET", key, "0")
 				var err error
 				t.frozen(slot, func() {
 					ctx, cancel := context.WithTimeout(t.ctx, t.Scale(700*time.Millisecond))
@@ -213,7 +213,7 @@ var faultCases = []Case{
 		Run: func(t *T) {
 			const slot = 5002
 			silent, _ := t.owners(slot)
-			b := t.warm(200 * time.Millisecond)
+			b := t.warm(600 * time.Millisecond)
 			var keys, on []string
 			var cmds [][]string
 			for slot := 2; slot < slotmap.Slots; slot += 1000 {
@@ -256,9 +256,7 @@ var faultCases = []Case{
 				_, err := b.Do(ctx, key, []string{"SET", key, "v"})
 				return err
 			}
-			if err := set(); err != nil {
-				t.Fatalf("SET before: %v", err)
-			}
+			t.Eventually(10e9, "a write succeeds before", func() bool { return set() == nil })
 			t.Need(owner.Kill())
 			failed := 0
 			t.Eventually(15e9, "a write succeeds after the master was killed", func() bool {
@@ -272,9 +270,13 @@ var faultCases = []Case{
 				t.Errorf("no write failed after the master was killed: where did they go?")
 			}
 			for _, w := range ways {
-				if v, err := w.run(t.ctx, b, key, "GET", key); v != "v" || err != nil {
-					t.Errorf("%s afterwards: got %v, %v, want v", w.name, v, err)
-				}
+				t.Eventually(10e9, w.name+" gets the value afterwards", func() bool {
+					v, err := w.run(t.ctx, b, key, "GET", key)
+					if err == nil && v != "v" {
+						t.Fatalf("%s afterwards: got %v, want v", w.name, v)
+					}
+					return err == nil
+				})
 			}
 		},
 	},
@@ -350,7 +352,13 @@ func (t *T) warm(patience time.Duration) replset.Backend {
 	b := t.Connect(t.Scale(patience))
 	for _, slot := range Spread(24) {
 		key := t.KeyIn(int(slot), "warm")
-		t.Do(b, "GET", key)
+		t.Eventually(10e9, "a client whose patience is short has a connection", func() bool {
+			_, err := b.Do(t.ctx, key, []string{"GET", key})
+			if err != nil && code(err) != "" {
+				t.Fatalf("GET: %v", err)
+			}
+			return err == nil
+		})
 	}
 	return b
 }

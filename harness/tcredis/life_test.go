@@ -84,7 +84,7 @@ func TestKilledProgram(t *testing.T) {
 	}
 	t.Logf("all ports are closed %v after the kill", time.Since(killed).Round(time.Millisecond))
 
-	// The holder deletes itself, and the start after that the rest.
+	// The holder deletes itself, and the next start of whatever program the rest.
 	for {
 		states := map[string]int{}
 		for id, state := range containers(t) {
@@ -92,11 +92,11 @@ func TestKilledProgram(t *testing.T) {
 				states[state]++
 			}
 		}
-		if len(states) == 1 && states["exited"] == 6 {
+		if states["exited"] <= 6 && (len(states) == 0 || len(states) == 1 && states["exited"] > 0) {
 			break
 		}
 		if time.Since(killed) > 20*time.Second {
-			t.Fatalf("20 s after the kill there are containers in these states: %v, want 6 exited", states)
+			t.Fatalf("20 s after the kill there are containers in these states: %v, want 6 exited at most", states)
 		}
 	}
 	startShards(t, harness.Options{Shards: 1}).Close()

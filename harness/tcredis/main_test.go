@@ -2,6 +2,7 @@ package tcredis_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -81,14 +82,15 @@ func do(t *testing.T, n *harness.Node, args ...string) any {
 	return reply
 }
 
-// containers lists the ids of all containers of the harness, by state.
+// containers lists the ids of the harness's containers of this image, by state: those of other images may be another run's.
 func containers(t *testing.T) map[string]string {
 	t.Helper()
 	p, err := testcontainers.NewDockerProvider()
 	must(t, err)
 	defer p.Close()
 	list, err := p.Client().ContainerList(within(t, 10*time.Second), client.ContainerListOptions{
-		All: true, Filters: make(client.Filters).Add("label", "io.shardkit.harness.holder"),
+		All: true, Filters: make(client.Filters).Add("label", "io.shardkit.harness.holder").
+			Add("ancestor", cmp.Or(os.Getenv("SHARDKIT_IMAGE"), tcredis.DefaultImage)),
 	})
 	must(t, err)
 	all := map[string]string{}
