@@ -32,12 +32,7 @@ test-matrix: bin/gotestsum ## check both adapters, and tcredis, on Redis 7.0, Re
 
 REPORTS ?= bin/conformance
 conformance: ## check both adapters by the suite, and against their reports; REPORTS=conformance/reports replaces those
-	@tools/servers/install-redis
-	@mkdir -p $(REPORTS) && go build -o bin/shardkit ./cmd/shardkit
-	@for client in goredis rueidis; do \
-	  bin/shardkit conform --client $$client --profile slots,replset,tiercache --report $(REPORTS)/$$client.json \
-	    $(if $(filter conformance/reports,$(REPORTS)),,--expect conformance/reports/$$client.json) || exit 1; \
-	done
+	@tools/dev/conformance $(REPORTS)
 
 defects: ## print each deliberately broken implementation, and the case of the suite that catches it
 	@set -o pipefail; SHARDKIT_LONG=1 go test -count=1 -v -run '^TestDefects$$' ./conformance | sed -n '/^DEFECT/,$$p'
