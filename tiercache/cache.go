@@ -70,7 +70,10 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 			return nil, fmt.Errorf("tiercache: Tracking: shard %q, a %T, is no Tracker", name, shards[name])
 		}
 		r := newRemote(name, shards[name], c.shardSet)
-		r.invalidate = c.outdate
+		r.invalidate = func(r *remote, key string, sequence int64) {
+			c.wrote(r, key, sequence)
+			c.outdate(r, key, sequence)
+		}
 		c.remotes = append(c.remotes, r)
 	}
 	c.routing.Store(&routing{whole: placed, live: placed, remotes: c.remotes})

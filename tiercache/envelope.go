@@ -27,19 +27,29 @@ const (
 // parseEnvelope reads an envelope. ok is false for anything else, and for one
 // with flags of a later version.
 func parseEnvelope(s string) (e envelope, ok bool) {
-	if len(s) < headSize+bodySize || s[:len(magic)] != magic {
+	e, ok = parseHead(s)
+	if !ok || len(s) < headSize+bodySize {
 		return e, false
 	}
-	e = envelope{
-		epoch:    integerAt(s, 0),
-		sequence: integerAt(s, 1),
-		expiry:   integerAt(s, 2),
-		outage:   integerAt(s, 3),
-		flags:    s[headSize],
-		codec:    s[headSize+1],
-		payload:  s[headSize+bodySize:],
-	}
+	e.flags, e.codec, e.payload = s[headSize], s[headSize+1], s[headSize+bodySize:]
 	return e, e.flags&^knownFlags == 0
+}
+
+// parseHead reads what scripts write of an envelope.
+func parseHead(s string) (e envelope, ok bool) {
+	if len(s) < headSize || s[:len(magic)] != magic {
+		return e, false
+	}
+	return envelope{epoch: integerAt(s, 0), sequence: integerAt(s, 1), expiry: integerAt(s, 2), outage: integerAt(s, 3)}, true
+}
+
+func (e *envelope) head() string {
+	b := make([]byte, 0, headSize)
+	b = append(b, magic...)
+	for _, n := range []int64{e.epoch, e.sequence, e.expiry, e.outage} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	return string(b)
 }
 
 // integerAt reads the i-th integer of a head.

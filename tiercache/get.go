@@ -3,6 +3,9 @@ package tiercache
 import (
 	"context"
 	"math"
+	"time"
+
+	"github.com/shardkit/shardkit/tiercache/internal/hot"
 )
 
 // Get returns the key's value: from L1, or from the key's shard in one round
@@ -37,11 +40,24 @@ type found[V any] struct {
 	over          string // head of what is there and is no value: a load is to replace it
 }
 
-// fetch reads one key from its shard.
+// fetch reads one key from its shard, or a hot one from one of those that share
+// it.
 func (c *Cache[V]) fetch(ctx context.Context, r route, key string) (f found[V], err error) {
-	c.counted(key)
+	k := c.counted(key)
+	if k != nil {
+		if holder := c.inTurn(r, k); holder != nil {
+			if f = c.fetchCopies(ctx, holder, []*hot.Key[heat]{k})[0]; f.found {
+				return f, nil
+			}
+		}
+	}
 	v := r.synced()
-	rd, err := r.read(ctx, []string{c.place(key)})
+	var rd *reading
+	if k != nil && c.due(r, k) {
+		rd, err = c.promote(ctx, r, k)
+	} else {
+		rd, err = r.read(ctx, []string{c.place(key)})
+	}
 	if err != nil {
 		return f, err
 	}

@@ -39,37 +39,28 @@ func (c *Cache[V]) GetOrLease(ctx context.Context, key string) (f Found[V], err 
 	if err := c.closed(); err != nil {
 		return f, err
 	}
-	c.counted(key)
 	r := c.route(key)
-	v := r.synced()
-	rd, err := r.read(ctx, []string{c.place(key)})
+	held, err := c.fetch(ctx, r, key)
 	if err != nil {
 		return f, &ShardError{r.name, "get", err}
 	}
-	held := c.accept(r, v, rd, key, rd.values[0])
-	c.count(held)
-	raw := rd.values[0]
 	if !held.found {
-		v = r.synced()
+		v := r.synced()
 		reply, _, err := c.lease(ctx, r, []string{key}, []string{held.over})
 		if err != nil {
 			return f, &ShardError{r.name, "lease", err}
 		}
-		raw = reply.rest[0]
-		text, _ := raw.(string)
+		text, _ := reply.rest[0].(string)
 		if e, ok := parseEnvelope(text); ok && e.marker() {
 			f.Lease = e.payload
 			return f, ErrNotFound
 		}
-		rd = reply.reading()
-		held = c.accept(r, v, rd, key, raw)
+		held = c.accept(r, v, reply.reading(), key, reply.rest[0])
 	}
 	if !held.found || held.absent {
 		return f, ErrNotFound
 	}
-	text, _ := raw.(string)
-	e, _ := parseEnvelope(text)
-	f.Left, f.Value = max(r.remaining(e.expiry, rd.at), 0), held.value
+	f.Left, f.Value = time.Duration(max(held.ends-now(), 0)), held.value
 	return f, nil
 }
 

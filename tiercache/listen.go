@@ -240,6 +240,7 @@ func (r *remote) beat(ctx context.Context, ping func(context.Context) error) err
 		}
 		l.last = max(l.last, reply.sequence)
 		r.unbroken.Store(v.generation)
+		v.base = l.last
 		v.epoch.Store(reply.epoch)
 		l.lost = false
 		r.events.tell(EventListening, r.name, "", nil)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/shardkit/shardkit/tiercache/internal/hot"
 )
 
 // GetMany returns the values of keys, each shard asked at most once, all at one
@@ -97,8 +99,55 @@ func (p *part[V]) take(values map[string]V) {
 	}
 }
 
-// getShards reads the keys, one round trip a shard.
+// getShards reads the keys, one round trip a shard; a second one for hot keys of which
+// a copy is missing.
 func (c *Cache[V]) getShards(ctx context.Context, keys []string) []*part[V] {
+	parts, shelves := c.parts(keys), map[*remote][]*hot.Key[heat]{}
+	for _, p := range parts {
+		p.keys = slices.DeleteFunc(p.keys, func(key string) bool {
+			k := c.counted(key)
+			if k == nil {
+				return false
+			}
+			holder := c.inTurn(p.remote, k)
+			if holder != nil {
+				shelves[holder] = append(shelves[holder], k)
+			} else if c.due(p.remote, k) {
+				c.begin(func() { c.promote(c.ctx, p.remote, k) })
+			}
+			return holder != nil
+		})
+	}
+	if len(shelves) == 0 {
+		each(parts, func(p *part[V]) { c.readPart(ctx, p) })
+		return parts
+	}
+	var copies part[V]
+	var gone []string
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for holder, shelf := range shelves {
+		wg.Go(func() {
+			fs := c.fetchCopies(ctx, holder, shelf)
+			mu.Lock()
+			defer mu.Unlock()
+			for i, f := range fs {
+				if f.found {
+					copies.keys, copies.found = append(copies.keys, shelf[i].Name), append(copies.found, f)
+				} else {
+					gone = append(gone, shelf[i].Name)
+				}
+			}
+		})
+	}
+	each(parts, func(p *part[V]) { c.readPart(ctx, p) })
+	wg.Wait()
+	more := c.parts(gone)
+	each(more, func(p *part[V]) { c.readPart(ctx, p) })
+	return append(append(parts, more...), &copies)
+}
+
+func (c *Cache[V]) parts(keys []string) []*part[V] {
 	var parts []*part[V]
 	for _, group := range c.routing.Load().group(keys) {
 		p := &part[V]{remote: group.route}
@@ -107,27 +156,28 @@ func (c *Cache[V]) getShards(ctx context.Context, keys []string) []*part[V] {
 		}
 		parts = append(parts, p)
 	}
-	for _, key := range keys {
-		c.counted(key)
-	}
-	each(parts, func(p *part[V]) {
-		v := p.remote.synced()
-		rd, err := p.remote.read(ctx, c.places(p.keys))
-		if err != nil {
-			p.err, p.missing, p.over = err, p.keys, make([]string, len(p.keys))
-			return
-		}
-		p.found = make([]found[V], len(p.keys))
-		for i, key := range p.keys {
-			p.found[i] = c.accept(p.remote, v, rd, key, rd.values[i])
-			c.count(p.found[i])
-			if !p.found[i].found {
-				p.missing = append(p.missing, key)
-				p.over = append(p.over, p.found[i].over)
-			}
-		}
-	})
 	return parts
+}
+
+func (c *Cache[V]) readPart(ctx context.Context, p *part[V]) {
+	if len(p.keys) == 0 {
+		return
+	}
+	v := p.remote.synced()
+	rd, err := p.remote.read(ctx, c.places(p.keys))
+	if err != nil {
+		p.err, p.missing, p.over = err, p.keys, make([]string, len(p.keys))
+		return
+	}
+	p.found = make([]found[V], len(p.keys))
+	for i, key := range p.keys {
+		p.found[i] = c.accept(p.remote, v, rd, key, rd.values[i])
+		c.count(p.found[i])
+		if !p.found[i].found {
+			p.missing = append(p.missing, key)
+			p.over = append(p.over, p.found[i].over)
+		}
+	}
 }
 
 // each runs f for all parts at one time.

@@ -29,6 +29,7 @@ type remote struct {
 
 	clock     shardClock
 	deadlines deadlines
+	brief     deadlines // of what can be had elsewhere
 	hellos    singleflight.Group
 	breaker   atomic.Pointer[gobreaker.TwoStepCircuitBreaker[any]]
 	stats     remoteStats
@@ -59,7 +60,7 @@ type remote struct {
 
 // mechanisms that tests switch off, to see that they are missed.
 type mechanisms struct {
-	sequence, marker, deadline, epoch, trust, stripes, verify, health, notes, outage bool
+	sequence, marker, deadline, epoch, trust, stripes, verify, health, notes, outage, copies bool
 }
 
 func newRemote(name string, shard Shard, set *shardSet) *remote {
@@ -77,7 +78,7 @@ func newRemote(name string, shard Shard, set *shardSet) *remote {
 	r.health.since = time.Now()
 	r.contact.Store(now())
 	r.declared.Store(math.MinInt64 / 2)
-	r.deadlines.timeout = opts.Timeout
+	r.deadlines.timeout, r.brief.timeout = opts.Timeout, opts.Timeout/4
 	r.view.Store(r.newView())
 	r.listener.kick = make(chan struct{}, 1)
 	r.mendBreaker()

@@ -11,6 +11,8 @@ import (
 type Stats struct {
 	LocalHits    uint64 // answered from L1
 	ShardHits    uint64 // answered from a shard
+	CopyHits     uint64 // those of them that were answered from a copy of a hot key's value
+	Promotions   uint64 // times that copies were made for hot keys
 	Misses       uint64 // the shard had no value
 	Loads        uint64 // calls of a loader
 	LoadErrors   uint64 // those that failed; ErrNotFound is no failure
@@ -58,6 +60,8 @@ func (c *Cache[V]) Stats() Stats {
 	s := Stats{
 		LocalHits:    c.stats.localHits.sum(),
 		ShardHits:    c.stats.shardHits.Load(),
+		CopyHits:     c.stats.copyHits.Load(),
+		Promotions:   c.stats.promotions.Load(),
 		Misses:       c.stats.misses.Load(),
 		Loads:        c.stats.loads.Load(),
 		LoadErrors:   c.stats.loadErrors.Load(),
@@ -83,6 +87,7 @@ type cacheStats struct {
 	localHits                                                      counter
 	shardHits, misses, loads, loadErrors, fills, blindLoads        atomic.Uint64
 	refusedFills, refusedLocal, stale, refreshes, awaited, corrupt atomic.Uint64
+	copyHits, promotions                                           atomic.Uint64
 }
 
 // counter is counted from many processors at once: each addition goes to one of

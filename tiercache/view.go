@@ -15,6 +15,10 @@ type view struct {
 	// missing without the view's end. It is written once.
 	epoch atomic.Int64
 
+	// base is the sequence when the view was synchronised, written just before epoch:
+	// the stripes know every later write.
+	base int64
+
 	// stripes hold, for the keys that hash to each, the sequence of the last write
 	// that is known. A value that was read at a lower sequence may be from before
 	// that write, and does not enter L1.

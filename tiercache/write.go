@@ -129,6 +129,7 @@ func (c *Cache[V]) write(ctx context.Context, op string, r route, keys []string,
 	r.doubt(v, reply.epoch)
 	for i, key := range keys {
 		present.wrote(key, reply.sequence)
+		c.wrote(r.remote, key, reply.sequence)
 		c.drop(key)
 		if items[i].life > 0 && v != nil && v.epoch.Load() == reply.epoch {
 			if e := c.bodyEntry(r, v, items[i].body, reply.sequence, began, int64(r.life(items[i].life))); e != nil {
@@ -140,6 +141,7 @@ func (c *Cache[V]) write(ctx context.Context, op string, r route, keys []string,
 			c.drop(key)
 		}
 	}
+	c.rewrite(ctx, r, reply, keys, items)
 	c.echo(ctx, r.remote, keys, places)
 	return nil
 }

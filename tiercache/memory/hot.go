@@ -31,6 +31,9 @@ func (c *call) marked(key string) int64 {
 }
 
 func (c *call) promote() any {
+	if c.unwatched() {
+		return []any{int64(0), int64(2), c.now}
+	}
 	key := c.keys[1]
 	held, found := c.get(key)
 	var reply any
@@ -70,20 +73,24 @@ func (c *call) mark(key string, life, left int64) int64 {
 	return ends
 }
 
-func (c *call) copy() any {
-	key, ends, asof := c.keys[1], c.number(1), c.number(2)
-	held, _ := c.get(key)
-	newer := len(held.text) >= headSize && held.text[:3] == "tc\x01" &&
-		integer(held.text[3:]) == c.epoch && integer(held.text[11:]) > asof
-	stored := int64(0)
-	if !newer && c.now < ends*1000 {
-		c.Shard.keys[key] = value{text: "tc\x01" + integers(c.epoch, asof, ends, 0) + c.arg(3), expires: time.UnixMilli(ends)}
-		stored = 1
+func (c *call) copies() any {
+	reply := []any{c.epoch, c.sequence, c.now}
+	for i, key := range c.keys[1:] {
+		ends, asof, text := c.number(1+3*i), c.number(2+3*i), c.arg(3+3*i)
+		held, _ := c.get(key)
+		newer := len(held.text) >= headSize && held.text[:3] == "tc\x01" &&
+			integer(held.text[3:]) == c.epoch && integer(held.text[11:]) > asof
+		stored := int64(0)
+		if !newer && c.now < ends*1000 {
+			c.Shard.keys[key] = value{text: "tc\x01" + integers(c.epoch, asof, ends, 0) + text, expires: time.UnixMilli(ends)}
+			stored = 1
+		}
+		reply = append(reply, stored)
 	}
 	if c.changed {
 		c.save()
 	}
-	return []any{c.epoch, c.sequence, c.now, stored}
+	return reply
 }
 
 func integer(s string) int64 { return int64(binary.BigEndian.Uint64([]byte(s[:8]))) }

@@ -29,7 +29,7 @@ func init() {
 		{script.Lease, (*call).lease},
 		{script.Fill, (*call).fill},
 		{script.Promote, (*call).promote},
-		{script.Copy, (*call).copy},
+		{script.Copy, (*call).copies},
 		{script.Raise, (*call).raise},
 		{script.ReadNotes, (*call).readNotes},
 		{script.Forget, (*call).forget},
@@ -225,11 +225,16 @@ func (c *call) write() any {
 	return reply
 }
 
+func (c *call) unwatched() bool {
+	is := c.verified > c.now || c.now-c.verified >= c.number(0)
+	if is && c.changed {
+		c.save()
+	}
+	return is
+}
+
 func (c *call) lease() any {
-	if c.verified > c.now || c.now-c.verified >= c.number(0) {
-		if c.changed {
-			c.save()
-		}
+	if c.unwatched() {
 		return []any{int64(0), int64(2), c.now}
 	}
 	reply := []any{c.epoch, c.sequence, c.now}

@@ -8,8 +8,13 @@
 --       3 their life that must be left for nothing to be done, us
 --
 -- Returns {epoch, sequence, now in us, the value, until when copies may be read},
--- the last 0 if there is no value, negative if another reader marked the key of late.
+-- the last 0 if there is no value, negative if another reader marked the key of late; or
+-- {0, 2, now} where nobody watched the shard.
 
+if unwatched() then
+  if changed then save() end
+  return {0, 2, now}
+end
 local value, ends = redis.pcall('GET', KEYS[2]), 0
 local current, marker = marks(value)
 if current and not marker then
