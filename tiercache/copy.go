@@ -72,7 +72,9 @@ func (c *Cache[V]) acceptCopy(r route, v *view, holder *remote, rd *reading, k *
 		k.Value.missed(int64(c.opts.copyLife()))
 		return f
 	}
-	if !c.off.copies && (k.Value.older(r, v, k.Name, head.sequence) || !r.counts(v.generation, now())) {
+	t := now()
+	known := k.Value.older(r, v, k.Name, head.sequence) || !v.unchanged(k.Name, t-int64(c.opts.copyLife()))
+	if !c.off.copies && (known || !r.counts(v.generation, t)) {
 		return f
 	}
 	at := &reading{state: state{epoch: v.epoch.Load(), sequence: head.sequence}, known: true, sent: rd.sent, at: rd.at}
