@@ -85,6 +85,11 @@ func timeless(cmd []string, v any) any {
 			epoch, _ := v[0].(int64)
 			sequence, _ := v[1].(int64)
 			out[0], out[1], out[2] = epoch > 1e15, sequence-epoch, "now"
+			for i, e := range out[3:] {
+				if us, ok := e.(int64); ok && us > 1e15 {
+					out[3+i] = "a time"
+				}
+			}
 		}
 		return out
 	}
