@@ -89,8 +89,8 @@ func (h *heat) missed(life int64) {
 	}
 }
 
-// due reports whether this reader is to have copies of the key made.
-func (c *Cache[V]) due(r route, k *hot.Key[heat]) bool {
+// promotes reports whether this reader is to have copies of the key made.
+func (c *Cache[V]) promotes(r route, k *hot.Key[heat]) bool {
 	t, h := now(), &k.Value
 	due := h.due.Load()
 	if due != 0 && t < due || r.stand != nil || !h.due.CompareAndSwap(due, t+int64(c.opts.copyLife())/8) {

@@ -3,7 +3,6 @@ package tiercache
 import (
 	"context"
 	"math"
-	"time"
 
 	"github.com/shardkit/shardkit/tiercache/internal/hot"
 )
@@ -53,7 +52,7 @@ func (c *Cache[V]) fetch(ctx context.Context, r route, key string) (f found[V], 
 	}
 	v := r.synced()
 	var rd *reading
-	if k != nil && c.due(r, k) {
+	if k != nil && c.promotes(r, k) {
 		rd, err = c.promote(ctx, r, k)
 	} else {
 		rd, err = r.read(ctx, []string{c.place(key)})

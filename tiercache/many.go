@@ -112,7 +112,7 @@ func (c *Cache[V]) getShards(ctx context.Context, keys []string) []*part[V] {
 			holder := c.inTurn(p.remote, k)
 			if holder != nil {
 				shelves[holder] = append(shelves[holder], k)
-			} else if c.due(p.remote, k) {
+			} else if c.promotes(p.remote, k) {
 				c.begin(func() { c.promote(c.ctx, p.remote, k) })
 			}
 			return holder != nil
