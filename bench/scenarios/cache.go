@@ -46,10 +46,17 @@ func cacheParts() []Part {
 // caches is what the variants of a part use: two caches as in two processes, one without L1, and the clients alone.
 type caches struct {
 	one, two, remote *tiercache.Cache[string]
+	others           []otherCache
 	clients          []*redis.Client
 	prefix           string
 	keys             []string
 	n                int
+}
+
+// otherCache is the cache without L1, by another client.
+type otherCache struct {
+	Adapter
+	remote *tiercache.Cache[string]
 }
 
 func cached(ctx context.Context, s *stage, variants func(*caches) []bench.Variant) (res *bench.Result, err error) {
@@ -69,6 +76,21 @@ func cached(ctx context.Context, s *stage, variants func(*caches) []bench.Varian
 		}
 		defer cache.Close()
 		*o.cache = cache
+	}
+	for _, a := range s.target.Others {
+		if len(a.Shards) == 0 {
+			continue
+		}
+		shards := map[string]tiercache.Shard{}
+		for i, shard := range a.Shards {
+			shards[fmt.Sprint("shard-", i+1)] = shard
+		}
+		cache, err := tiercache.New[string](shards, &tiercache.Options{Namespace: s.prefix, LocalBytes: -1})
+		if err != nil {
+			return nil, err
+		}
+		defer cache.Close()
+		c.others = append(c.others, otherCache{a, cache})
 	}
 	if err := c.fill(ctx); err != nil {
 		return nil, err
@@ -140,7 +162,7 @@ func (c *caches) gets() []bench.Variant {
 	get := func(cache *tiercache.Cache[string]) bench.Op {
 		return func(ctx context.Context) error { return full(cache.Get(ctx, c.next())) }
 	}
-	return []bench.Variant{
+	variants := []bench.Variant{
 		bench.Func(bare, func(ctx context.Context) error {
 			key := c.next()
 			return full(c.plain(key).Get(ctx, c.plainKey(key)).Result())
@@ -148,6 +170,15 @@ func (c *caches) gets() []bench.Variant {
 		bench.Func(ours, get(c.remote)),
 		bench.Func("process", get(c.one)),
 	}
+	for _, o := range c.others {
+		variants = append(variants, bench.Func(o.of(bare), func(ctx context.Context) error {
+			key := c.next()
+			reply, err := o.Shards[c.one.Ring().Index(key)].Do(ctx, []string{"GET", c.plainKey(key)})
+			value, _ := reply.(string)
+			return full(value, err)
+		}), bench.Func(o.of(ours), get(o.remote)))
+	}
+	return variants
 }
 
 func full(value string, err error) error {
@@ -163,7 +194,12 @@ func (c *caches) loads() []bench.Variant {
 		return fmt.Sprintf("load:%09d", c.n)
 	}
 	const life = 10 * time.Second // they need not stay
-	return []bench.Variant{
+	load := func(cache *tiercache.Cache[string]) bench.Op {
+		return func(ctx context.Context) error {
+			return full(cache.GetOrLoad(ctx, fresh(), func(context.Context) (string, error) { return cacheValue, nil }, tiercache.TTL(life)))
+		}
+	}
+	variants := []bench.Variant{
 		bench.Func(bare, func(ctx context.Context) error {
 			key := fresh()
 			client, place := c.plain(key), c.plainKey(key)
@@ -172,10 +208,12 @@ func (c *caches) loads() []bench.Variant {
 			}
 			return client.Set(ctx, place, cacheValue, life).Err()
 		}),
-		bench.Func(ours, func(ctx context.Context) error {
-			return full(c.one.GetOrLoad(ctx, fresh(), func(context.Context) (string, error) { return cacheValue, nil }, tiercache.TTL(life)))
-		}),
+		bench.Func(ours, load(c.one)),
 	}
+	for _, o := range c.others {
+		variants = append(variants, bench.Func(o.of(ours), load(o.remote)))
+	}
+	return variants
 }
 
 func (c *caches) getsMany() []bench.Variant {
@@ -192,11 +230,15 @@ func (c *caches) getsMany() []bench.Variant {
 			return err
 		}
 	}
-	return []bench.Variant{
+	variants := []bench.Variant{
 		bench.Func(bare, func(ctx context.Context) error { return c.pipelines(ctx, batch()) }),
 		bench.Func(ours, many(c.remote)),
 		bench.Func("process", many(c.one)),
 	}
+	for _, o := range c.others {
+		variants = append(variants, bench.Func(o.of(ours), many(o.remote)))
+	}
+	return variants
 }
 
 // pipelines asks all shards at once.
@@ -228,13 +270,24 @@ func (c *caches) pipelines(ctx context.Context, keys []string) error {
 }
 
 func (c *caches) sets() []bench.Variant {
-	return []bench.Variant{
+	set := func(cache *tiercache.Cache[string]) bench.Op {
+		return func(ctx context.Context) error { return cache.Set(ctx, c.next(), cacheValue) }
+	}
+	variants := []bench.Variant{
 		bench.Func(bare, func(ctx context.Context) error {
 			key := c.next()
 			return c.plain(key).Set(ctx, c.plainKey(key), cacheValue, 0).Err()
 		}),
-		bench.Func(ours, func(ctx context.Context) error { return c.one.Set(ctx, c.next(), cacheValue) }),
+		bench.Func(ours, set(c.one)),
 	}
+	for _, o := range c.others {
+		variants = append(variants, bench.Func(o.of(bare), func(ctx context.Context) error {
+			key := c.next()
+			_, err := o.Shards[c.one.Ring().Index(key)].Do(ctx, []string{"SET", c.plainKey(key), cacheValue})
+			return err
+		}), bench.Func(o.of(ours), set(o.remote)))
+	}
+	return variants
 }
 
 // invalidations writes by one cache what the other one holds in its L1.

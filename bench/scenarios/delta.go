@@ -93,6 +93,16 @@ func delta(ctx context.Context, s *stage) (res *bench.Result, err error) {
 			return pipelines.apply(ctx, boxed(add), boxed(remove))
 		}},
 	}
+	sets, of, err := s.others(setName)
+	if err != nil {
+		return nil, err
+	}
+	for i, set := range sets { // the same set, and so the same change
+		writers = append(writers, writer{name: of[i].of(ours), wrote: setChange.wrote(setName, members), write: func(ctx context.Context) error {
+			add, remove := setChange.next()
+			return set.Apply(ctx, replset.Delta{Add: add, Remove: remove})
+		}})
+	}
 	for _, p := range peers.running {
 		writers = append(writers, p.applier(plainName, plainChange, members))
 	}

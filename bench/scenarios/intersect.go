@@ -44,6 +44,8 @@ func readPart(name string, size int, asked string, shared int, variants func(*re
 // reads is what the variants of a reading part ask.
 type reads struct {
 	set      *replset.Set
+	sets     []*replset.Set // by other clients
+	of       []Adapter
 	client   *redis.ClusterClient
 	keys     []string // sharded sets
 	replicas []string // beside each
@@ -54,6 +56,9 @@ func read(ctx context.Context, s *stage, size int, variants func(*reads) []bench
 	c := content{size: replicated}
 	r := &reads{client: s.target.Client, global: s.prefix + "-global"}
 	if r.set, err = s.newSet(s.prefix); err != nil {
+		return nil, err
+	}
+	if r.sets, r.of, err = s.others(s.prefix); err != nil {
 		return nil, err
 	}
 	slots := s.target.slots(s.prefix)
@@ -131,7 +136,7 @@ func (r *reads) asking(name string, ask func(ctx context.Context, i int) (int, e
 }
 
 func intersectVariants(r *reads) []bench.Variant {
-	return []bench.Variant{
+	variants := []bench.Variant{
 		r.asking(bare, func(ctx context.Context, i int) (int, error) {
 			members, err := r.client.SInter(ctx, r.keys[i], r.replicas[i]).Result()
 			return len(members), err
@@ -142,10 +147,21 @@ func intersectVariants(r *reads) []bench.Variant {
 		}),
 		r.fetchBoth(),
 	}
+	for n, set := range r.sets {
+		variants = append(variants, r.asking(r.of[n].of(bare), func(ctx context.Context, i int) (int, error) {
+			reply, err := r.of[n].Backend.Do(ctx, r.keys[i], []string{"SINTER", r.keys[i], r.replicas[i]})
+			members, _ := reply.([]any)
+			return len(members), err
+		}), r.asking(r.of[n].of(ours), func(ctx context.Context, i int) (int, error) {
+			members, err := set.Intersect(ctx, r.keys[i])
+			return len(members), err
+		}))
+	}
+	return variants
 }
 
 func countVariants(r *reads) []bench.Variant {
-	return []bench.Variant{
+	variants := []bench.Variant{
 		r.asking(bare, func(ctx context.Context, i int) (int, error) {
 			n, err := r.client.SInterCard(ctx, 0, r.keys[i], r.replicas[i]).Result()
 			return int(n), err
@@ -153,6 +169,14 @@ func countVariants(r *reads) []bench.Variant {
 		r.asking(ours, func(ctx context.Context, i int) (int, error) { return r.set.Count(ctx, r.keys[i], 0) }),
 		r.fetchBoth(),
 	}
+	for n, set := range r.sets {
+		variants = append(variants, r.asking(r.of[n].of(bare), func(ctx context.Context, i int) (int, error) {
+			reply, err := r.of[n].Backend.Do(ctx, r.keys[i], []string{"SINTERCARD", "2", r.keys[i], r.replicas[i]})
+			count, _ := reply.(int64)
+			return int(count), err
+		}), r.asking(r.of[n].of(ours), func(ctx context.Context, i int) (int, error) { return set.Count(ctx, r.keys[i], 0) }))
+	}
+	return variants
 }
 
 // fetchBoth is the way of those who have no replica: both sets travel, from two nodes at once, and are intersected here.

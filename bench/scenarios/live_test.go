@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/shardkit/shardkit/backends/goredis"
 	"github.com/shardkit/shardkit/bench"
 	"github.com/shardkit/shardkit/harness"
 	"github.com/shardkit/shardkit/harness/harnesstest"
@@ -80,7 +81,7 @@ func TestWriters(t *testing.T) {
 		{3 * written(tg, "skbwriters"), 5}, {2 * written(tg, "skbwritersb"), 3},
 	} {
 		r := results[i]
-		if got := variantNames(r); got != "shardkit go-pipelines shardkit'" {
+		if got := variantNames(r); got != "shardkit go-pipelines shardkit-other shardkit'" {
 			t.Errorf("%s: got variants %q", r.Scenario, got)
 		}
 		if r.Comparison(byHand, "response_p50") == nil || r.Settings.Seed != 11 {
@@ -123,6 +124,9 @@ func TestVerify(t *testing.T) {
 	tg, c := target(t)
 	r := runParts(t, tg, &Options{Duration: 200 * time.Millisecond, Rounds: 5}, "verify")[0]
 	noKeys(t, c)
+	if got := variantNames(r); got != "shardkit sample smembers shardkit-other shardkit'" {
+		t.Errorf("got variants %q", got)
+	}
 	hand := r.Variant("smembers").Counters
 	if hand[bench.RedisCommands] != written(tg, "skb") || r.Variant(ours).Counters[bench.RedisBytesOut] > hand[bench.RedisBytesOut]/10 {
 		t.Errorf("by hand %v, by Verify %v; want a command for each replica, and a tenth of the bytes at most", hand, r.Variant(ours).Counters)
@@ -132,18 +136,23 @@ func TestVerify(t *testing.T) {
 func TestCache(t *testing.T) {
 	s := harnesstest.Shards(t, harness.Options{Shards: 3, Private: true})
 	tg := &Target{}
+	other := Adapter{Name: "other"}
 	for _, addr := range s.Addrs() {
 		client := redis.NewClient(&redis.Options{Addr: addr})
 		t.Cleanup(func() { _ = client.Close() })
-		tg.Shards = append(tg.Shards, client)
+		tg.Shards, other.Shards = append(tg.Shards, client), append(other.Shards, goredis.NewShard(client))
 	}
+	tg.Others = []Adapter{other, {Name: "of-clusters-alone"}}
 	results := runParts(t, tg, &Options{Duration: 200 * time.Millisecond, Rounds: 5}, "cache")
-	for i, want := range []string{"bare shardkit process bare'", "bare shardkit bare'", "bare shardkit process bare'", "bare shardkit bare'", "written shardkit written'"} {
+	for i, want := range []string{
+		"bare shardkit process bare-other shardkit-other bare'", "bare shardkit shardkit-other bare'", "bare shardkit process shardkit-other bare'",
+		"bare shardkit bare-other shardkit-other bare'", "written shardkit written'",
+	} {
 		if got := variantNames(results[i]); got != want {
 			t.Errorf("%s: got variants %q, want %q", results[i].Scenario, got, want)
 		}
 	}
-	for variant, want := range map[string]float64{bare: 1, ours: 1, "process": 0} {
+	for variant, want := range map[string]float64{bare: 1, ours: 1, "process": 0, other.of(bare): 1, other.of(ours): 1} {
 		if got := results[0].Variant(variant).Counters[bench.RedisReads]; math.Abs(got-want) > 0.2 { // heartbeats are among them
 			t.Errorf("get, %s: got %v round trips, want %v", variant, got, want)
 		}
@@ -163,11 +172,11 @@ func TestReads(t *testing.T) {
 	results := runParts(t, tg, &Options{Duration: 300 * time.Millisecond, Rounds: 5}, "intersect-100", "count")
 	noKeys(t, c)
 	for _, r := range results {
-		if got := variantNames(r); got != "bare shardkit fetch-both bare'" {
+		if got := variantNames(r); got != "bare shardkit fetch-both bare-other shardkit-other bare'" {
 			t.Errorf("%s: got variants %q", r.Scenario, got)
 		}
 		// The library's are MULTI, GET and SCARD of the proof, the question, EXEC.
-		for variant, want := range map[string]float64{bare: 1, ours: 5, fetched: 2} {
+		for variant, want := range map[string]float64{bare: 1, ours: 5, fetched: 2, "bare-other": 1, "shardkit-other": 5} {
 			if got := r.Variant(variant).Counters[bench.RedisCommands]; got != want {
 				t.Errorf("%s, %s: got %v commands, want %v", r.Scenario, variant, got, want)
 			}

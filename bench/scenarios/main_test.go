@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"github.com/shardkit/shardkit/backends/goredis"
 	"github.com/shardkit/shardkit/harness"
 	"github.com/shardkit/shardkit/harness/harnesstest"
 	"github.com/shardkit/shardkit/slotmap"
@@ -37,7 +38,7 @@ func target(t *testing.T) (*Target, *harness.Cluster) {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
 	t.Cleanup(func() { _ = client.Close() })
 	// Every 64th slot: what is tested here is not how long it takes.
-	tg := &Target{Client: client}
+	tg := &Target{Client: client, Others: []Adapter{{Name: "other", Backend: goredis.New(client)}, {Name: "of-shards-alone"}}}
 	for slot := uint16(0); slot < slotmap.Slots; slot += 64 {
 		tg.some = append(tg.some, slot)
 	}

@@ -41,6 +41,14 @@ func publish(ctx context.Context, s *stage, c content) (res *bench.Result, err e
 	if err != nil {
 		return nil, err
 	}
+	sets, of, err := s.others(name)
+	if err != nil {
+		return nil, err
+	}
+	for i, set := range sets {
+		publish := func(ctx context.Context) error { return set.Publish(ctx, turn.members[turn.next()]) }
+		writers = append(writers, writer{name: of[i].of(ours), setUp: publish, write: publish, wrote: turn.wrote(name)})
+	}
 	peers := s.startPeers(ctx, name)
 	defer peers.close()
 	for _, p := range peers.running {

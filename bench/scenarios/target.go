@@ -12,7 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/shardkit/shardkit/bench"
+	"github.com/shardkit/shardkit/replset"
 	"github.com/shardkit/shardkit/slotmap"
+	"github.com/shardkit/shardkit/tiercache"
 )
 
 // Target is the servers to measure on.
@@ -23,6 +25,9 @@ type Target struct {
 	// Shards are the caller's clients of independent servers, for scenarios with Shards.
 	Shards []*redis.Client
 
+	// Others are adapters of other clients, to be measured beside.
+	Others []Adapter
+
 	// Prefix begins every key. Empty draws one that begins with "skbench".
 	Prefix string
 
@@ -31,6 +36,17 @@ type Target struct {
 
 	some []uint16 // slots to write, for tests; nil means all
 }
+
+// Adapter is what shardkit has of one more client of the same servers. Its variants are shardkit and bare, with its name
+// after a dash: bare is one command by way of the adapter, which adds little to what the client itself takes.
+type Adapter struct {
+	Name    string            // as in "rueidis"
+	Backend replset.Backend   // of the cluster; nil: not measured there
+	Shards  []tiercache.Shard // in the order of Target.Shards; none: not measured there
+}
+
+// of is a variant's name with that of the client.
+func (a Adapter) of(variant string) string { return variant + "-" + a.Name }
 
 // slots are those in which a set of that name has replicas.
 func (t *Target) slots(name string) []uint16 {

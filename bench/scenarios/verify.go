@@ -38,7 +38,7 @@ func verify(ctx context.Context, s *stage) (res *bench.Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	looking := func(name string, o *replset.VerifyOptions) bench.Variant {
+	looking := func(name string, set *replset.Set, o *replset.VerifyOptions) bench.Variant {
 		return bench.Func(name, func(ctx context.Context) error {
 			v, err := set.Verify(ctx, o)
 			if err == nil && !v.Consistent() {
@@ -48,11 +48,19 @@ func verify(ctx context.Context, s *stage) (res *bench.Result, err error) {
 		})
 	}
 	sample := min(sampled, len(s.target.slots(s.prefix)))
-	return s.bench(ctx, bench.Options{Load: s.opts.load(8*time.Second, 40*time.Second)},
-		looking(ours, nil),
-		looking("sample", &replset.VerifyOptions{Sample: sample}),
+	variants := []bench.Variant{
+		looking(ours, set, nil),
+		looking("sample", set, &replset.VerifyOptions{Sample: sample}),
 		bench.Func("smembers", func(ctx context.Context) error { return plain.compare(ctx, members) }),
-	)
+	}
+	sets, of, err := s.others(s.prefix)
+	if err != nil {
+		return nil, err
+	}
+	for i, set := range sets {
+		variants = append(variants, looking(of[i].of(ours), set, nil))
+	}
+	return s.bench(ctx, bench.Options{Load: s.opts.load(8*time.Second, 40*time.Second)}, variants...)
 }
 
 // compare reads every replica and compares it here, as it is done by hand.

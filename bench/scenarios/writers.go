@@ -24,6 +24,21 @@ func (s *stage) newSet(name string) (*replset.Set, error) {
 	return replset.New(s.backend, name, &replset.Options{MaxBytes: 64 << 30, Slots: s.target.some})
 }
 
+// others returns a set for each other client of the cluster.
+func (s *stage) others(name string) (sets []*replset.Set, of []Adapter, err error) {
+	for _, a := range s.target.Others {
+		if a.Backend == nil {
+			continue
+		}
+		set, err := replset.New(a.Backend, name, &replset.Options{MaxBytes: 64 << 30, Slots: s.target.some})
+		if err != nil {
+			return nil, nil, err
+		}
+		sets, of = append(sets, set), append(of, a)
+	}
+	return sets, of, nil
+}
+
 // writer is one way to write, one operation at a time.
 type writer struct {
 	name  string

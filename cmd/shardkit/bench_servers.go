@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +21,7 @@ func benchServers(ctx context.Context, parts []scenarios.Part, s server, binary 
 	var ends []func() error
 	stop := func() error {
 		var errs []error
-		for _, f := range ends {
+		for _, f := range slices.Backward(ends) {
 			errs = append(errs, f())
 		}
 		return errors.Join(errs...)
@@ -32,6 +34,7 @@ func benchServers(ctx context.Context, parts []scenarios.Part, s server, binary 
 	var about []string
 	t = &scenarios.Target{}
 	o := harness.Options{Private: true, Server: binary}
+	other := scenarios.Adapter{Name: clientRueidis}
 	switch {
 	case !scenarios.NeedCluster(parts):
 	case len(s.Addr) > 0:
@@ -48,8 +51,15 @@ func benchServers(ctx context.Context, parts []scenarios.Part, s server, binary 
 		options := &redis.ClusterOptions{Addrs: own.Addrs()}
 		recommended(options)
 		t.Client = redis.NewClusterClient(options)
-		ends = append(ends, t.Client.Close, own.Close)
+		ends = append(ends, own.Close, t.Client.Close)
 		about = append(about, "3 masters, "+servedBy(own.Provider()))
+	}
+	if t.Client != nil {
+		b, done, err := openRueidis(t.Client.Options())
+		if err != nil {
+			return nil, "", nil, fmt.Errorf("rueidis: %w", err)
+		}
+		other.Backend, ends = b, append(ends, done)
 	}
 	if scenarios.NeedShards(parts) {
 		o.Shards = 3
@@ -61,9 +71,15 @@ func benchServers(ctx context.Context, parts []scenarios.Part, s server, binary 
 		t.Shards = shardClients(own.Addrs())
 		for _, client := range t.Shards {
 			ends = append(ends, client.Close)
+			shard, done, err := openShard(clientRueidis, *client.Options())
+			if err != nil {
+				return nil, "", nil, fmt.Errorf("rueidis: %w", err)
+			}
+			other.Shards, ends = append(other.Shards, shard), append(ends, done)
 		}
 		about = append(about, "3 shards, "+servedBy(own.Provider()))
 	}
+	t.Others = []scenarios.Adapter{other}
 	if len(about) == 0 {
 		t = nil
 	}

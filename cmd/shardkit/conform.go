@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/rueidis"
 
 	"github.com/shardkit/shardkit/backends/goredis"
-	rueidisbackend "github.com/shardkit/shardkit/backends/rueidis"
 	"github.com/shardkit/shardkit/conformance"
 	"github.com/shardkit/shardkit/harness"
 	"github.com/shardkit/shardkit/replset"
@@ -139,7 +137,7 @@ func (c *conformCmd) target(ctx context.Context) (conformance.Target, error) {
 		t.Addrs = o.Addrs
 	}
 	switch c.Client {
-	case "goredis":
+	case clientGoredis:
 		t.Client = "github.com/redis/go-redis/v9"
 		t.Backend = func(_ context.Context, to conformance.Connection) (replset.Backend, func(), error) {
 			options := &redis.ClusterOptions{
@@ -153,58 +151,36 @@ func (c *conformCmd) target(ctx context.Context) (conformance.Target, error) {
 			client := redis.NewClusterClient(options)
 			return goredis.New(client), func() { client.Close() }, nil
 		}
-		t.Shard = func(_ context.Context, to conformance.Connection) (tiercache.Shard, func(), error) {
-			options := &redis.Options{
-				Addr: to.Addrs[0], Username: to.Username, Password: to.Password, TLSConfig: to.TLS,
-				ReadTimeout: to.Patience, WriteTimeout: to.Patience,
-			}
-			if o != nil {
-				options.Username, options.Password, options.TLSConfig = o.Username, o.Password, o.TLSConfig
-			}
-			client := redis.NewClient(options)
-			return goredis.NewShard(client), func() { client.Close() }, nil
-		}
-	case "rueidis":
+	case clientRueidis:
 		t.Client = "github.com/redis/rueidis"
 		t.Backend = func(_ context.Context, to conformance.Connection) (replset.Backend, func(), error) {
-			options := rueidis.ClientOption{
-				InitAddress: to.Addrs, Username: to.Username, Password: to.Password, TLSConfig: to.TLS,
-				ConnWriteTimeout: to.Patience,
-				ClusterOption:    rueidis.ClusterOption{ShardsRefreshInterval: time.Second},
+			options := &redis.ClusterOptions{
+				Addrs: to.Addrs, Username: to.Username, Password: to.Password, TLSConfig: to.TLS,
+				WriteTimeout: to.Patience, ClusterStateReloadInterval: time.Second,
 			}
 			if o != nil {
 				options.Username, options.Password, options.TLSConfig = o.Username, o.Password, o.TLSConfig
 			}
-			client, err := rueidis.NewClient(options)
+			b, end, err := openRueidis(options)
 			if err != nil {
 				return nil, nil, err
 			}
-			b, err := rueidisbackend.New(client)
-			if err != nil {
-				client.Close()
-				return nil, nil, err
-			}
-			return b, client.Close, nil
+			return b, func() { end() }, nil
 		}
-		t.Shard = func(_ context.Context, to conformance.Connection) (tiercache.Shard, func(), error) {
-			options := rueidis.ClientOption{
-				InitAddress: to.Addrs, Username: to.Username, Password: to.Password, TLSConfig: to.TLS,
-				ConnWriteTimeout: to.Patience, ForceSingleClient: true,
-			}
-			if o != nil {
-				options.Username, options.Password, options.TLSConfig = o.Username, o.Password, o.TLSConfig
-			}
-			client, err := rueidis.NewClient(options)
-			if err != nil {
-				return nil, nil, err
-			}
-			s, err := rueidisbackend.NewShard(client)
-			if err != nil {
-				client.Close()
-				return nil, nil, err
-			}
-			return s, client.Close, nil
+	}
+	t.Shard = func(_ context.Context, to conformance.Connection) (tiercache.Shard, func(), error) {
+		options := redis.Options{
+			Addr: to.Addrs[0], Username: to.Username, Password: to.Password, TLSConfig: to.TLS,
+			ReadTimeout: to.Patience, WriteTimeout: to.Patience,
 		}
+		if o != nil {
+			options.Username, options.Password, options.TLSConfig = o.Username, o.Password, o.TLSConfig
+		}
+		s, end, err := openShard(c.Client, options)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s, func() { end() }, nil
 	}
 	return t, nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/shardkit/shardkit/backends/goredis"
 	"github.com/shardkit/shardkit/proxy"
 	"github.com/shardkit/shardkit/tiercache"
 )
@@ -22,6 +21,7 @@ type serveCmd struct {
 	Listen string  `help:"Where to listen." default:"127.0.0.1:7000" env:"SHARDKIT_LISTEN" placeholder:"HOST:PORT"`
 	Shards []shard `help:"Redis servers, as NAME=HOST:PORT; without a name the address is the name. None: three shards in this process, which keep nothing." env:"SHARDKIT_SHARDS" placeholder:"NAME=HOST:PORT"`
 	access
+	Client      string          `help:"Client that talks to them: goredis or rueidis." enum:"goredis,rueidis" default:"goredis" env:"SHARDKIT_CLIENT"`
 	Namespace   string          `help:"Beginning of every key on the shards; programs with the same one share the cache." default:"tc" env:"SHARDKIT_NAMESPACE"`
 	TTL         time.Duration   `name:"ttl" help:"Life of values whose PUT gives none." default:"5m" env:"SHARDKIT_TTL"`
 	LocalBytes  int64           `help:"What this process holds itself; -1 for nothing." default:"67108864" env:"SHARDKIT_LOCAL_BYTES" placeholder:"BYTES"`
@@ -116,8 +116,8 @@ func (c serveCmd) token() (string, error) {
 	return line, nil
 }
 
-// connect returns the shards, and how to be done with them. It does not wait for
-// servers: one that is down when the proxy starts may come later.
+// connect returns the shards, and how to be done with them. With go-redis a server
+// that is down when the proxy starts may come later.
 func (c serveCmd) connect(ctx context.Context) (map[string]tiercache.Shard, func() error, error) {
 	if len(c.Shards) == 0 {
 		return proxy.Embedded(ctx, 3), func() error { return nil }, nil
@@ -136,10 +136,10 @@ func (c serveCmd) connect(ctx context.Context) (map[string]tiercache.Shard, func
 		}
 	}
 	shards := make(map[string]tiercache.Shard, len(c.Shards))
-	var clients []*redis.Client
+	var ends []func() error
 	end := func() (err error) {
-		for _, client := range clients {
-			err = errors.Join(err, client.Close())
+		for _, f := range ends {
+			err = errors.Join(err, f())
 		}
 		return err
 	}
@@ -149,9 +149,12 @@ func (c serveCmd) connect(ctx context.Context) (map[string]tiercache.Shard, func
 		}
 		o := options
 		o.Addr = s.addr
-		client := redis.NewClient(&o)
-		clients = append(clients, client)
-		shards[s.name] = goredis.NewShard(client)
+		opened, done, err := openShard(c.Client, o)
+		if err != nil {
+			return nil, nil, errors.Join(explain(s.addr, err), end())
+		}
+		ends = append(ends, done)
+		shards[s.name] = opened
 	}
 	return shards, end, nil
 }

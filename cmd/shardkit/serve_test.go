@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -120,11 +122,47 @@ func TestServeShards(t *testing.T) {
 	if got := stop(); got.code != exitOK || strings.Contains(got.err, "keep nothing") {
 		t.Errorf("got %+v", got)
 	}
+	byRueidis, _ := serving(t, "--client", "rueidis", "--shards", "a="+a+",b="+b)
+	if status, body := curl(t, "GET", byRueidis+"/cache/k", ""); status != 200 || body != `{"key":"k","value":"v"}` {
+		t.Errorf("by the other client: got %d %s", status, body)
+	}
 	t.Setenv("SHARDKIT_SHARDS", a+","+b)
 	byAddr, _ := serving(t)
 	if status, body := curl(t, "GET", byAddr+"/health", ""); !strings.Contains(body, `"name":"`+a+`"`) {
 		t.Errorf("shards from the environment: got %d %s, want %s as a name", status, body, a)
 	}
+}
+
+// TestServesSoon: the command that was built answers within 2 s, with no server there.
+func TestServesSoon(t *testing.T) {
+	bin := binary(t)
+	cmd := exec.CommandContext(t.Context(), bin, "serve", "--listen", "127.0.0.1:0")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait(); http.DefaultClient.CloseIdleConnections() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := strings.TrimSpace(strings.TrimPrefix(line, "serving on "))
+	for {
+		if status, body := curl(t, "PUT", url+"/cache/k", `{"value": 1}`); status == 201 {
+			break
+		} else if time.Since(start) > 2*time.Second {
+			t.Fatalf("after %v: got %d %s, want 201", time.Since(start), status, body)
+		}
+	}
+	took := time.Since(start)
+	if took > 2*time.Second {
+		t.Errorf("it took %v, of 2 s", took)
+	}
+	t.Logf("the first write was taken after %v", took.Round(time.Millisecond))
 }
 
 func TestServeBadInput(t *testing.T) {
@@ -149,6 +187,8 @@ func TestServeBadInput(t *testing.T) {
 		{"no such token file", []string{"--token-file", "/does/not/exist"}, exitFailed, []string{"--token-file"}},
 		{"empty token file", []string{"--token-file", os.DevNull}, exitFailed, []string{"--token-file", "empty"}},
 		{"no such config", []string{"--config", "/does/not/exist"}, exitUsage, []string{"/does/not/exist"}},
+		{"no such client", []string{"--client", "jedis"}, exitUsage, []string{"--client", "rueidis"}},
+		{"nobody there, by a client that connects at once", []string{"--listen", "127.0.0.1:0", "--client", "rueidis", "--shards", "a=127.0.0.1:1"}, exitFailed, []string{"127.0.0.1:1", "refused"}},
 		{"negative limit", []string{"--listen", "127.0.0.1:0", "--max-body=-1"}, exitFailed, []string{"MaxBody"}},
 		{"bad namespace", []string{"--listen", "127.0.0.1:0", "--namespace", "a:b"}, exitFailed, []string{"namespace"}},
 	} {

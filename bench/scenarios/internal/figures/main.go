@@ -67,7 +67,7 @@ func replace(readme, root string) (string, error) {
 func figures(r *bench.Report) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s; go-redis %s. Medians of one run; ratios hold elsewhere, microseconds do not. "+
-		"`bare` is the one command or client alone, `go-pipelines` the same writes by hand, `fetch-both` two SMEMBERS, `process` what is in memory.\n\n", r.Where(), r.Modules[client])
+		"`bare` is the one command or client alone, `go-pipelines` the same writes by hand, `fetch-both` two SMEMBERS, `process` what is in memory%s.\n\n", r.Where(), r.Modules[client], others(r))
 	b.WriteString("| | way | median | ratio (99 % interval) | commands | bytes sent |\n|---|---|--:|---|--:|--:|\n")
 	for _, s := range shown {
 		res := find(r, s.part)
@@ -90,6 +90,19 @@ func figures(r *bench.Report) (string, error) {
 	}
 	b.WriteString("\n[docs/bench](docs/bench/README.md) has the whole report.\n\n")
 	return b.String(), nil
+}
+
+// others says what the names of other clients' variants mean, where there are any.
+func others(r *bench.Report) string {
+	const rueidis = "rueidis"
+	for _, res := range r.Results {
+		for _, v := range res.Variants {
+			if strings.HasSuffix(v.Name, "-"+rueidis) {
+				return fmt.Sprintf(", `-%s` the same over %[1]s %s", rueidis, r.Modules["github.com/redis/"+rueidis])
+			}
+		}
+	}
+	return ""
 }
 
 func find(r *bench.Report, part string) *bench.Result {
