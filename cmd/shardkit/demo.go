@@ -17,10 +17,15 @@ import (
 )
 
 type demoCmd struct {
+	Set   demoSetCmd   `cmd:"" default:"withargs" help:"A replicated set, on a Redis Cluster. The default."`
+	Remap demoRemapCmd `cmd:"" help:"What a cache loses when a shard comes or goes: by the ring, by hash modulo shards."`
+}
+
+type demoSetCmd struct {
 	server
 }
 
-func (demoCmd) Help() string {
+func (demoSetCmd) Help() string {
 	return `Without --addr it starts three servers of its own and ends them. With --addr it
 uses your cluster, under the name shardkit-demo, and leaves no key behind.
 
@@ -29,7 +34,7 @@ Examples:
   shardkit demo --addr 127.0.0.1:7000`
 }
 
-func (c demoCmd) Run(ctx context.Context, con console) (err error) {
+func (c demoSetCmd) Run(ctx context.Context, con console) (err error) {
 	d := demo{con: con, name: "active", key: "subs:{1234567890}", dest: "out:{1234567890}"}
 	var cluster *harness.Cluster // nil: somebody else's
 	var client *redis.ClusterClient

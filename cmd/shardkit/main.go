@@ -19,7 +19,7 @@ import (
 type cli struct {
 	Bench   benchCmd   `cmd:"" help:"Measure a replicated set beside the ways to do without one."`
 	Conform conformCmd `cmd:"" help:"Check a client's adapter against the suite, on servers of its own or on your cluster."`
-	Demo    demoCmd    `cmd:"" help:"Watch a replicated set at work on a real 3-master Redis Cluster, in under a minute."`
+	Demo    demoCmd    `cmd:"" help:"Watch the library at work on real servers, in under a minute."`
 	Load    loadCmd    `cmd:"" help:"Put a proxy under load, and tell the percentiles."`
 	Ring    ringCmd    `cmd:"" help:"Tell which part of the keys each node of a ring has, and how many move when nodes come or go."`
 	Serve   serveCmd   `cmd:"" help:"Serve a cache over HTTP, with metrics and a dashboard."`
