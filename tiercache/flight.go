@@ -16,6 +16,7 @@ type flight[V any] struct {
 	heard   bool  // notices arrived then
 
 	silent  chan struct{} // closed once the shard has not answered
+	losing  sync.Once
 	done    chan struct{} // closed with the outcome
 	resting bool          // it failed, and is not tried again yet; of the flights' mutex
 
@@ -111,7 +112,10 @@ func (c *Cache[V]) land(f *flight[V]) {
 	time.AfterFunc(c.opts.Heartbeat, func() { fs.remove(f.key, f) })
 }
 
-// blind reports whether the flight goes without its shard.
+// lose notes that the shard does not answer.
+func (f *flight[V]) lose() { f.losing.Do(func() { close(f.silent) }) }
+
+// blind reports whether the shard did not answer.
 func (f *flight[V]) blind() bool {
 	select {
 	case <-f.silent:
@@ -130,6 +134,7 @@ func (c *Cache[V]) wait(ctx context.Context, f *flight[V], own bool, late <-chan
 		select {
 		case <-f.done:
 			if f.err != nil {
+				c.probe(ctx, f)
 				if e := c.fallback(f); e != nil {
 					return c.stale(e)
 				}
@@ -143,11 +148,12 @@ func (c *Cache[V]) wait(ctx context.Context, f *flight[V], own bool, late <-chan
 			}
 			return c.coder.decode(f.body[1], f.body[bodySize:])
 		case <-late:
-			late, silent = nil, f.silent
 			if e := c.fallback(f); e != nil {
 				return c.stale(e)
 			}
-		case <-silent: // the shard is out of reach, which was not known before
+			late, silent = nil, f.silent
+			c.behind(func() { c.probe(c.ctx, f) })
+		case <-silent: // which was not known before
 			silent = nil
 			if e := c.fallback(f); e != nil {
 				return c.stale(e)
@@ -172,21 +178,37 @@ func (c *Cache[V]) soft() (<-chan struct{}, func() bool) {
 // far as L1 can know of any. While it does not, it is from the last time that this
 // process heard of every write.
 func (c *Cache[V]) fallback(f *flight[V]) *entry[V] {
-	if c.opts.StaleFor == 0 {
-		return nil
-	}
-	e, ok := c.local.GetIfPresent(f.key)
-	if !ok || e.absent || e.stand != nil && e.stand.routing != c.routing.Load() {
-		return nil
-	}
-	t := now()
-	if t >= e.expires+int64(c.opts.StaleFor) {
-		return nil
-	}
-	if e.remote.counts(e.generation, t) || f.blind() && e.generation >= e.remote.unbroken.Load() {
+	e, counts := c.held(f.key)
+	if counts || f.blind() {
 		return e
 	}
 	return nil
+}
+
+// probe asks the shard whether it still answers, as it did when the flight began, if
+// a value of before depends on that.
+func (c *Cache[V]) probe(ctx context.Context, f *flight[V]) {
+	if e, counts := c.held(f.key); e == nil || counts || f.blind() {
+		return
+	}
+	if _, err := c.route(f.key).hello(ctx); err != nil && ctx.Err() == nil {
+		f.lose()
+	}
+}
+
+// held is the value that L1 has of key, past its life or not, if no write is known
+// that it may be from before, and whether there can be none.
+func (c *Cache[V]) held(key string) (e *entry[V], counts bool) {
+	if c.opts.StaleFor == 0 {
+		return nil, false
+	}
+	e, ok := c.local.GetIfPresent(key)
+	t := now()
+	if !ok || e.absent || t >= e.expires+int64(c.opts.StaleFor) || e.generation < e.remote.unbroken.Load() ||
+		e.stand != nil && e.stand.routing != c.routing.Load() {
+		return nil, false
+	}
+	return e, e.remote.counts(e.generation, t)
 }
 
 func (c *Cache[V]) stale(e *entry[V]) (V, error) {

@@ -101,16 +101,23 @@ func (c *Cache[V]) load(ctx context.Context, key string, load BatchLoader[V], op
 
 // fly starts the load of flights that are new.
 func (c *Cache[V]) fly(ctx context.Context, fs []*flight[V], load BatchLoader[V], opts []CallOption) {
+	if !c.behind(func() { c.run(ctx, fs, load, opts) }) {
+		for _, f := range fs {
+			f.err = ErrClosed
+			c.land(f)
+		}
+	}
+}
+
+// behind runs f in a goroutine that Close waits for. After Close it does not.
+func (c *Cache[V]) behind(f func()) bool {
 	c.loading.Lock()
 	defer c.loading.Unlock()
-	if c.closed() == nil {
-		c.loads.Go(func() { c.run(ctx, fs, load, opts) })
-		return
+	if c.closed() != nil {
+		return false
 	}
-	for _, f := range fs {
-		f.err = ErrClosed
-		c.land(f)
-	}
+	c.loads.Go(f)
+	return true
 }
 
 // run is one load: of one key, or of those that a GetMany lacks.
@@ -171,7 +178,7 @@ func (c *Cache[V]) ask(ctx context.Context, fs []*flight[V]) (rest []*flight[V])
 			r := c.route(f.key)
 			got, err := c.fetch(ctx, r, f.key)
 			if err != nil {
-				close(f.silent)
+				f.lose()
 			}
 			if f.over = got.over; got.found {
 				f.take(&got)
@@ -217,9 +224,8 @@ func (c *Cache[V]) mark(ctx context.Context, cr *crew[V]) {
 	if blind {
 		c.stats.blindLoads.Add(1)
 		for _, f := range fs {
-			if !f.blind() {
-				close(f.silent)
-			}
+			f.lose()
+			f.stands = ""
 		}
 		cr.flights = append(cr.flights, fs...)
 		return
@@ -365,7 +371,7 @@ func (c *Cache[V]) finish(ctx context.Context, cr *crew[V], items []item) {
 	for i, f := range cr.flights {
 		switch {
 		case f.err != nil:
-		case f.blind():
+		case f.stands == "" && f.blind():
 			c.finishBlind(cr.route, f, items[i], at)
 		case f.stands != "":
 			which = append(which, i)

@@ -209,7 +209,7 @@ func (c *Cache[V]) loadMany(ctx context.Context, parts []*part[V], load BatchLoa
 			own = append(own, f)
 			f.asked, f.over = true, p.over[i]
 			if p.err != nil {
-				close(f.silent)
+				f.lose()
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package tiercache_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -380,6 +381,40 @@ func TestSoftTimeoutAlone(t *testing.T) {
 			time.Sleep(10 * time.Second)
 		}
 	})
+}
+
+// TestStaleLost: that the shard has ceased to answer counts, too, when it is found
+// out while a load is under way.
+func TestStaleLost(t *testing.T) {
+	for _, soft := range []time.Duration{0, time.Second} {
+		t.Run(fmt.Sprint("SoftTimeout ", soft), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				network := &faulty{Shard: memory.New(nil)}
+				opts := staleOptions
+				opts.SoftTimeout = soft
+				c := open[int64](t, one(network), &opts)
+				synced(t, c)
+				var s source
+				wantLoad(t, c, &s, 0)
+				time.Sleep(11 * time.Second)
+				s.takes.Store(int64(15 * time.Second))
+				s.down.Store(true)
+				most := 16 * time.Second
+				if soft > 0 {
+					most = 2 * soft
+				}
+				time.AfterFunc(10*time.Millisecond, func() { network.cut.Store(true) })
+				for range 5 {
+					began := time.Now()
+					wantLoad(t, c, &s, 0)
+					if d := time.Since(began); d > most {
+						t.Errorf("took %v, want %v at most", d, most)
+					}
+					time.Sleep(700 * time.Millisecond)
+				}
+			})
+		})
+	}
 }
 
 // TestSoftTimeoutRemoved: a Delete during a load that goes on behind wins.

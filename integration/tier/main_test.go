@@ -26,6 +26,10 @@ func TestMain(m *testing.M) {
 		child(addr)
 		return
 	}
+	if addr := os.Getenv(fleetAddr); addr != "" {
+		fleetChild(addr)
+		return
+	}
 	flag.Parse()
 	flag.Set("test.parallel", "8") // most of these tests wait for most of their time
 	logging.Disable()              // go-redis prints each connection that is refused
