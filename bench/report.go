@@ -23,7 +23,8 @@ type Report struct {
 	// Servers says in a few words what was measured on, such as "3 masters, redis-server 7.0.15"; the caller's to set.
 	Servers string `json:"servers,omitempty"`
 
-	// Modules is the version of each Go module in the program that has one, its Redis client's among them.
+	// Modules is the version of each Go module in the program that has one, its Redis client's among them, and the program's
+	// own, or else "(devel)" and the commit that it was built from.
 	Modules map[string]string `json:"modules,omitempty"`
 
 	Results []*Result `json:"results"`
@@ -40,10 +41,28 @@ func modules() map[string]string {
 	if !ok {
 		return nil
 	}
+	return modulesOf(info)
+}
+
+func modulesOf(info *debug.BuildInfo) map[string]string {
 	versions := map[string]string{}
-	for _, m := range info.Deps {
-		if m.Replace == nil && m.Version != "(devel)" {
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Replace == nil && m.Version != "" && m.Version != "(devel)" {
 			versions[m.Path] = m.Version
+		}
+	}
+	if versions[info.Main.Path] == "" && info.Main.Path != "" {
+		commit := ""
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				commit = s.Value
+			case s.Key == "vcs.modified" && s.Value == "true":
+				commit += "+dirty"
+			}
+		}
+		if commit != "" {
+			versions[info.Main.Path] = "(devel) " + commit
 		}
 	}
 	return versions

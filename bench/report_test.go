@@ -6,9 +6,11 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -245,5 +247,25 @@ func TestResultSurvivesJSON(t *testing.T) {
 	h, err := back.Variants[0].Response.Histogram()
 	if err != nil || h.TotalCount() != back.Variants[0].Response.Count {
 		t.Errorf("histogram: got %v, %v", h, err)
+	}
+}
+
+func TestModuleVersions(t *testing.T) {
+	info := &debug.BuildInfo{
+		Main: debug.Module{Path: "example.com/mine", Version: "(devel)"},
+		Deps: []*debug.Module{
+			{Path: "example.com/client", Version: "v1.2.3"},
+			{Path: "example.com/beside", Version: "v0.0.0", Replace: &debug.Module{Path: "../beside"}},
+		},
+		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}},
+	}
+	want := map[string]string{"example.com/client": "v1.2.3", "example.com/mine": "(devel) abc+dirty"}
+	if got := modulesOf(info); !maps.Equal(got, want) {
+		t.Errorf("built from a commit: got %v, want %v", got, want)
+	}
+	info.Main.Version = "v0.1.0"
+	want["example.com/mine"] = "v0.1.0"
+	if got := modulesOf(info); !maps.Equal(got, want) {
+		t.Errorf("installed by version: got %v, want %v", got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 
 func (s *suite) report() Report {
 	r := Report{
-		Format: Format, Suite: moduleOf("github.com/shardkit/shardkit/conformance"),
+		Format: Format, Suite: moduleOf(repository + "conformance"),
 		Implementation: Implementation{Name: s.Name},
 		Servers:        s.servers,
 		Platform:       Platform{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), Race: raceOn},
@@ -42,24 +43,48 @@ func (s *suite) again(id string) string {
 	return strings.NewReplacer("{case}", id, "{seed}", fmt.Sprint(s.Seed)).Replace(command)
 }
 
+const repository = "github.com/shardkit/shardkit/"
+
 // moduleOf finds a module's version in the build information.
 func moduleOf(path string) Module {
-	m := Module{Path: path, Version: "(devel)"}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return m
+		info = &debug.BuildInfo{}
 	}
+	return moduleIn(info, path)
+}
+
+func moduleIn(info *debug.BuildInfo, path string) Module {
+	m := Module{Path: path, Version: "(devel)"}
 	for _, d := range append(info.Deps, &info.Main) {
 		if d.Path == path {
-			for d.Replace != nil && d.Replace.Version != "" {
+			for d.Replace != nil { // by a folder, which has no version
 				d = d.Replace
 			}
-			if d.Version != "" {
-				m.Version = d.Version
-			}
+			m.Version = cmp.Or(d.Version, m.Version)
 		}
 	}
+	if m.Version == "(devel)" && strings.HasPrefix(path, repository) && strings.HasPrefix(info.Main.Path, repository) {
+		m.Version = ofTree(info)
+	}
 	return m
+}
+
+// ofTree is the version of what was built from the program's own tree: the program's, else "(devel)" and the commit.
+func ofTree(info *debug.BuildInfo) string {
+	version := cmp.Or(info.Main.Version, "(devel)")
+	if version != "(devel)" {
+		return version
+	}
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			version += " " + s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			version += "+dirty"
+		}
+	}
+	return version
 }
 
 // Write writes the report as JSON into the file, and beside it, under the same name with another ending, as JUnit XML (.xml)
