@@ -26,6 +26,7 @@ type cli struct {
 	Slot    slotCmd    `cmd:"" help:"Tell which slot each key is in, and the tag that names that slot."`
 	Set     setCmd     `cmd:"" help:"Write, read, check and repair a replicated set."`
 	Up      upCmd      `cmd:"" help:"Run throwaway servers until Ctrl-C."`
+	Version versionCmd `cmd:"" help:"Tell which versions this binary was built from."`
 }
 
 // Exit codes, as documented in --help.
@@ -61,13 +62,7 @@ func main() {
 func run(ctx context.Context, args []string, con console) int {
 	redis.SetLogger(silent{})
 	exit := -1
-	parser, err := kong.New(&cli{},
-		kong.Name("shardkit"), kong.Description(description),
-		kong.Writers(con.out, con.err), kong.Exit(func(code int) { exit = code }),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con),
-		kong.Configuration(kong.JSON),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-	)
+	parser, err := newParser(ctx, con, func(code int) { exit = code })
 	if err != nil {
 		fmt.Fprintln(con.err, "shardkit:", err)
 		return exitFailed
@@ -91,6 +86,16 @@ func run(ctx context.Context, args []string, con console) int {
 		return exitFailed
 	}
 	return exitOK
+}
+
+func newParser(ctx context.Context, con console, exit func(code int)) (*kong.Kong, error) {
+	return kong.New(&cli{},
+		kong.Name("shardkit"), kong.Description(description),
+		kong.Writers(con.out, con.err), kong.Exit(exit),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con),
+		kong.Configuration(kong.JSON),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
 }
 
 // exitWith is an error with an exit code of its own.
