@@ -1,4 +1,6 @@
-package main
+// Package modproxy lays released modules out as a module proxy of files has them, so that what their importers get can be
+// tried before there is a tag.
+package modproxy
 
 import (
 	"bytes"
@@ -14,14 +16,11 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-const (
-	prefix = "github.com/shardkit/shardkit/"
-	// version is the one that the modules require of each other.
-	version = "v0.0.0"
-)
+// Prefix is what the path of each module begins with; the rest is its folder.
+const Prefix = "github.com/shardkit/shardkit/"
 
-// publish lays each released module out as a module proxy has it.
-func publish(root, proxy string) ([]string, error) {
+// Released returns the folders of the modules that modules.txt releases, in its order.
+func Released(root string) ([]string, error) {
 	text, err := os.ReadFile(filepath.Join(root, "modules.txt"))
 	if err != nil {
 		return nil, err
@@ -33,16 +32,44 @@ func publish(root, proxy string) ([]string, error) {
 			released = append(released, f[0])
 		}
 	}
-	for _, folder := range released {
-		if err := pack(root, proxy, folder); err != nil {
-			return nil, fmt.Errorf("%s: %w", folder, err)
-		}
-	}
 	return released, nil
 }
 
-func pack(root, proxy, folder string) error {
-	mod, err := releasedMod(filepath.Join(root, folder, "go.mod"))
+// Mod returns a folder's go.mod as a release has it: without replace lines, which go install refuses and importers do not see, and
+// with the version for modules of this repository.
+func Mod(root, folder, version string) (*modfile.File, error) {
+	path := filepath.Join(root, folder, "go.mod")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := modfile.Parse(path, text, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range f.Replace {
+		if err := f.DropReplace(r.Old.Path, r.Old.Version); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range f.Require {
+		if strings.HasPrefix(r.Mod.Path, Prefix) {
+			if err := f.AddRequire(r.Mod.Path, version); err != nil {
+				return nil, err
+			}
+		}
+	}
+	f.Cleanup()
+	return f, nil
+}
+
+// Pack puts a folder's module into the proxy. Files are those that git has, or would have.
+func Pack(root, proxy, folder, version string) error {
+	f, err := Mod(root, folder, version)
+	if err != nil {
+		return err
+	}
+	mod, err := f.Format()
 	if err != nil {
 		return err
 	}
@@ -51,10 +78,10 @@ func pack(root, proxy, folder string) error {
 		return err
 	}
 	var archive bytes.Buffer
-	if err := zip.Create(&archive, module.Version{Path: prefix + folder, Version: version}, files); err != nil {
+	if err := zip.Create(&archive, module.Version{Path: Prefix + folder, Version: version}, files); err != nil {
 		return err
 	}
-	at := filepath.Join(proxy, prefix+folder, "@v")
+	at := filepath.Join(proxy, Prefix+folder, "@v")
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
 	}
@@ -71,26 +98,24 @@ func pack(root, proxy, folder string) error {
 	return nil
 }
 
-// releasedMod is a go.mod without its replace lines, which go install refuses and importers do not see.
-func releasedMod(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := modfile.Parse(path, text, nil)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range f.Replace {
-		if err := f.DropReplace(r.Old.Path, r.Old.Version); err != nil {
-			return nil, err
-		}
-	}
-	f.Cleanup()
-	return f.Format()
+// Env is the environment of a go command that takes shardkit's modules from the proxy, all others from this machine's module
+// cache or where it takes them else, and keeps what it unpacks in a cache of its own.
+func Env(proxy, cache string) []string {
+	return append(os.Environ(),
+		"GOWORK=off", "GOFLAGS=-mod=mod -modcacherw -trimpath", "GOMODCACHE="+cache, "GONOSUMDB="+Prefix+"*",
+		"GOPROXY=file://"+proxy+",file://"+goEnv("GOMODCACHE")+"/cache/download,"+goEnv("GOPROXY"),
+	)
 }
 
-// filesOf lists what git has, or would have, of a folder: without the modules within it, which zip leaves out by itself.
+func goEnv(name string) string {
+	out, err := exec.Command("go", "env", name).Output()
+	if err != nil {
+		return "direct"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// filesOf lists a module's files: without the modules within it, and with the repository's licence, which the go command adds.
 func filesOf(root, folder string, mod []byte) ([]zip.File, error) {
 	cmd := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	cmd.Dir = filepath.Join(root, folder)

@@ -21,7 +21,11 @@ import (
 	"strings"
 
 	"github.com/shardkit/shardkit/harness"
+	"github.com/shardkit/shardkit/tools/release/modproxy"
 )
+
+// version is the one that the modules require of each other.
+const version = "v0.0.0"
 
 func main() {
 	update := flag.Bool("update", false, "write the lists of modules anew")
@@ -45,13 +49,19 @@ func run(ctx context.Context, names []string, update, keep bool) (err error) {
 	} else {
 		defer func() { err = errors.Join(err, removeAll(dir)) }()
 	}
-	root, err := filepath.Abs("../..")
+	root, err := filepath.Abs("../../..")
 	if err != nil {
 		return err
 	}
-	released, err := publish(root, filepath.Join(dir, "proxy"))
+	released, err := modproxy.Released(root)
 	if err != nil {
 		return err
+	}
+	proxy := filepath.Join(dir, "proxy")
+	for _, folder := range released {
+		if err := modproxy.Pack(root, proxy, folder, version); err != nil {
+			return fmt.Errorf("%s: %w", folder, err)
+		}
 	}
 	fmt.Printf("%d modules packed\n", len(released))
 	cluster, err := harness.StartCluster(ctx, harness.Options{})
@@ -64,9 +74,7 @@ func run(ctx context.Context, names []string, update, keep bool) (err error) {
 		return err
 	}
 	defer shards.Close()
-	w := &workshop{dir: dir, env: append(os.Environ(),
-		"GOWORK=off", "GOFLAGS=-mod=mod -modcacherw", "GOMODCACHE="+filepath.Join(dir, "modules"), "GONOSUMDB="+prefix+"*",
-		"GOPROXY=file://"+filepath.Join(dir, "proxy")+","+goEnv("GOPROXY"),
+	w := &workshop{dir: dir, env: append(modproxy.Env(proxy, filepath.Join(dir, "modules")),
 		"CLUSTER="+strings.Join(cluster.Addrs(), ","), "SHARDS="+strings.Join(shards.Addrs(), ","),
 	)}
 
@@ -148,7 +156,7 @@ func (w *workshop) consume(ctx context.Context, name string, update bool) (strin
 
 func (w *workshop) install(ctx context.Context, command string) error {
 	w = &workshop{w.dir, append(slices.Clone(w.env), "GOBIN="+filepath.Join(w.dir, "bin"))}
-	if _, err := w.command(ctx, w.dir, "go", "install", prefix+command+"@"+version); err != nil {
+	if _, err := w.command(ctx, w.dir, "go", "install", modproxy.Prefix+command+"@"+version); err != nil {
 		return err
 	}
 	_, err := w.command(ctx, w.dir, filepath.Join(w.dir, "bin", filepath.Base(command)), "--help")
@@ -180,14 +188,6 @@ func difference(want, got string) string {
 		}
 	}
 	return out.String()
-}
-
-func goEnv(name string) string {
-	out, err := exec.Command("go", "env", name).Output()
-	if err != nil {
-		return "direct"
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // removeAll removes a folder that holds a module cache of read-only files.
