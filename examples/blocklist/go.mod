@@ -1,0 +1,24 @@
+module github.com/shardkit/shardkit/examples/blocklist
+
+go 1.26.0
+
+require (
+	github.com/redis/go-redis/v9 v9.23.0
+	github.com/shardkit/shardkit/backends/goredis v0.0.0
+	github.com/shardkit/shardkit/harness v0.0.0
+	github.com/shardkit/shardkit/replset v0.0.0
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/shardkit/shardkit/slotmap v0.0.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+)
+
+replace (
+	github.com/shardkit/shardkit/backends/goredis => ../../backends/goredis
+	github.com/shardkit/shardkit/harness => ../../harness
+	github.com/shardkit/shardkit/replset => ../../replset
+	github.com/shardkit/shardkit/slotmap => ../../slotmap
+)
