@@ -3,6 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 modules := $(shell sed -e 's/#.*//' -e '/^ *$$/d' modules.txt | cut -d' ' -f1)
+released := $(shell sed -n -e 's/ *release$$//p' modules.txt)
 # tools/dev holds the tools' versions apart from the workspace's; containers need Docker, and have make test-matrix.
 packages := $(patsubst %,./%/...,$(filter-out tools/dev harness/tcredis integration/containers,$(modules)))
 
@@ -66,13 +67,29 @@ peers-ring: ## set the rings of other projects beside ours: evenness, moved keys
 
 consumers: ## build and run programs that import one released module each, as their authors get it
 	@tools/servers/install-redis
-	@GOWORK=off go -C tools/consumers run .
+	@GOWORK=off go -C tools/release/consumers run .
+
+docs-check: ## check the documentation: its Go compiles, its commands have those flags, its links lead somewhere
+	@GOWORK=off go -C tools/docs run .
+	@go test -count=1 -run '^(TestDocumentedCommands|TestParseRefuses)$$' ./cmd/shardkit
+	@go test -count=1 ./integration/readme
+
+VERSION ?= v0.1.0
+release-dry-run: ## make the release VERSION=v0.1.0 of every module in a clone, build it from there, and push nothing
+	@GOWORK=off go -C tools/release run . -version $(VERSION)
 
 build: ## build the shardkit command into bin/
 	go build -o bin/shardkit ./cmd/shardkit
 
-check: bin/staticcheck ## vet, lint, and build each module by itself
+check: bin/staticcheck ## vet, lint, and build each module by itself; check the licences of what they bring along
 	@tools/dev/check $(modules)
+	@GOWORK=off go -C tools/release run ./licenses
+
+vulncheck: ## look for known vulnerabilities in what the modules use; needs the Go vulnerability database
+	@tools/dev/vulncheck $(released)
+
+api: ## compare the API of each released module with that of its last tag
+	@tools/dev/api $(released)
 
 generate: ## make generated files again
 	go generate $(packages)
@@ -82,7 +99,7 @@ servers: ## fetch Redis 8.0 and Valkey 8.1 into .servers/, beside the system's R
 
 bin/gotestsum bin/staticcheck: tools/dev/go.mod tools/dev/go.sum
 	@echo "building the test runner and the linter"
-	@GOWORK=off go -C tools/dev build -o ../../bin/ tool
+	@GOWORK=off go -C tools/dev build -o ../../bin/ gotest.tools/gotestsum honnef.co/go/tools/cmd/staticcheck
 	@touch bin/gotestsum bin/staticcheck
 
-.PHONY: help demo test test-speed test-servers conformance defects test-long soak bench bench-selftest peers-ring consumers build check generate servers
+.PHONY: help demo test test-speed test-servers conformance defects test-long soak bench bench-selftest peers-ring consumers docs-check release-dry-run vulncheck api build check generate servers

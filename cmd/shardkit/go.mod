@@ -19,6 +19,7 @@ require (
 	github.com/shardkit/shardkit/tiercache v0.0.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/term v0.48.0
+	mvdan.cc/sh/v3 v3.13.1
 )
 
 require (

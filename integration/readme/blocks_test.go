@@ -35,9 +35,9 @@ func replicatedSet(ctx context.Context, nodes []string) (found string, err error
 			return err
 		}
 		// Anywhere, with the sharded key you already hold.
-		both, err := active.Intersect(ctx, "subs:{42}") // SINTER subs:{42} active:{8000}
-		n, err := active.Count(ctx, "subs:{42}", 0)     // SINTERCARD 2 subs:{42} active:{8000}
-		others, err := active.Without(ctx, "subs:{42}") // SDIFF subs:{42} active:{8000}
+		both, err := active.Intersect(ctx, "subs:{42}") // SINTER subs:{42} active:{42}
+		n, err := active.Count(ctx, "subs:{42}", 0)     // SINTERCARD 2 subs:{42} active:{42}
+		others, err := active.Without(ctx, "subs:{42}") // SDIFF subs:{42} active:{42}
 		n, err = active.IntersectInto(ctx, "out:{42}", "subs:{42}")
 
 		found = fmt.Sprint(both, n, others)

@@ -164,6 +164,7 @@ func ExampleNewCollector() {
 		return
 	}
 	defer users.Close()
-	prometheus.NewRegistry().MustRegister(metrics.NewCollector("users", users))
+	registry := prometheus.NewRegistry() // or prometheus.DefaultRegisterer
+	registry.MustRegister(metrics.NewCollector("users", users))
 	// Output:
 }

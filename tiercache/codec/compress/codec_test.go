@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -249,15 +248,14 @@ func TestCache(t *testing.T) {
 }
 
 func Example() {
+	shards := map[string]tiercache.Shard{"a": memory.New(nil)}
 	codec, err := compress.New(&compress.Options{Method: compress.Zstd, Codec: tiercache.Raw})
 	if err != nil {
-		os.Stderr.WriteString(err.Error())
-		return
+		panic(err)
 	}
-	pages, err := tiercache.New[string](map[string]tiercache.Shard{"a": memory.New(nil)}, &tiercache.Options{Codec: codec})
+	pages, err := tiercache.New[string](shards, &tiercache.Options{Codec: codec})
 	if err != nil {
-		os.Stderr.WriteString(err.Error())
-		return
+		panic(err)
 	}
 	defer pages.Close()
 	if err := pages.Set(context.Background(), "/", strings.Repeat("<p>hello", 1000)); err != nil {

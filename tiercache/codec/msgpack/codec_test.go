@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 	"reflect"
 	"runtime"
 	"strings"
@@ -229,14 +228,14 @@ func TestCache(t *testing.T) {
 }
 
 func Example() {
-	users, err := tiercache.New[item](map[string]tiercache.Shard{"a": memory.New(nil)}, &tiercache.Options{
+	shards := map[string]tiercache.Shard{"a": memory.New(nil)}
+	items, err := tiercache.New[item](shards, &tiercache.Options{
 		Codec:  msgpack.Codec{},
 		Codecs: []tiercache.Codec{tiercache.JSON}, // what was written before is read; JSON always is
 	})
 	if err != nil {
-		os.Stderr.WriteString(err.Error())
-		return
+		panic(err)
 	}
-	users.Close()
+	defer items.Close()
 	// Output:
 }

@@ -1,0 +1,3 @@
+module github.com/shardkit/shardkit/tools/docs
+
+go 1.26.0
