@@ -41,6 +41,87 @@ func Example() {
 	// true
 }
 
+// While the source fails, the value of before is given for an hour more; while it
+// is slow, after 50 ms.
+func ExampleOptions_staleFor() {
+	ctx := context.Background()
+	shards := map[string]tiercache.Shard{"a": memory.New(nil)}
+	prices, err := tiercache.New[int](shards, &tiercache.Options{
+		StaleFor:    time.Hour,
+		SoftTimeout: 50 * time.Millisecond,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer prices.Close()
+	answer := func(v int, err error) tiercache.Loader[int] {
+		return func(context.Context) (int, error) { return v, err }
+	}
+	for !prices.Stats().Shards[0].Synced { // before that L1 holds nothing
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Println(prices.GetOrLoad(ctx, "tea", answer(3, nil), tiercache.TTL(time.Millisecond)))
+	time.Sleep(10 * time.Millisecond)
+	fmt.Println(prices.GetOrLoad(ctx, "tea", answer(0, errors.New("no connection"))))
+	// Output:
+	// 3 <nil>
+	// 3 <nil>
+}
+
+// Of all processes that miss a key, one loads it, and the others wait for that,
+// for 2 s before another takes over. What is asked for in the last minute of its
+// life is loaded behind, so nobody waits at all.
+func ExampleOptions_fleetWait() {
+	shards := map[string]tiercache.Shard{"a": memory.New(nil)}
+	prices, err := tiercache.New[int](shards, &tiercache.Options{
+		TTL:          10 * time.Minute,
+		FleetWait:    2 * time.Second,
+		RefreshAhead: time.Minute,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer prices.Close()
+	fmt.Println(prices.GetOrLoad(context.Background(), "tea", func(context.Context) (int, error) { return 3, nil }))
+	// Output: 3 <nil>
+}
+
+// A source that can say "not modified" is told what L1 still has.
+func ExampleCache_GetOrReload() {
+	ctx := context.Background()
+	type page struct{ ETag, Body string }
+	shards := map[string]tiercache.Shard{"a": memory.New(nil)}
+	pages, err := tiercache.New[page](shards, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer pages.Close()
+	load := func(_ context.Context, old page, ok bool) (page, error) {
+		if ok && old.ETag == "v1" {
+			fmt.Println("304")
+			return page{}, tiercache.ErrNotModified
+		}
+		fmt.Println("200")
+		return page{"v1", "hello"}, nil
+	}
+	for !pages.Stats().Shards[0].Synced { // before that L1 holds nothing
+		time.Sleep(time.Millisecond)
+	}
+	for range 2 {
+		p, err := pages.GetOrReload(ctx, "/", load, tiercache.TTL(time.Millisecond))
+		fmt.Println(p.Body, err)
+		time.Sleep(10 * time.Millisecond)
+	}
+	// Output:
+	// 200
+	// hello <nil>
+	// 304
+	// hello <nil>
+}
+
 func ExampleCache_GetMany() {
 	ctx := context.Background()
 	shards := map[string]tiercache.Shard{"a": memory.New(nil), "b": memory.New(nil)}

@@ -133,7 +133,9 @@ func (c *Cache[V]) outdate(r *remote, key string, sequence int64) {
 		return
 	}
 	c.local.Compute(key, func(old *entry[V], found bool) (*entry[V], otter.ComputeOp) {
-		if !found || old.remote == r && old.sequence >= sequence {
+		// A change of which no more is known than that it was after the value's end was
+		// that end: StaleFor goes on from there.
+		if !found || old.remote == r && (old.sequence >= sequence || sequence == math.MaxInt64 && now() >= old.expires) {
 			return old, otter.CancelOp
 		}
 		return old, otter.InvalidateOp

@@ -266,6 +266,40 @@ func TestStaleMissed(t *testing.T) {
 	}
 }
 
+// TestStaleTracked: with Tracking, L1 hears that a value ended, which is no reason not
+// to give it; that it was deleted before is.
+func TestStaleTracked(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		t.Run(fmt.Sprint("deleted ", deleted), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shard := memory.New(nil)
+				opts := staleOptions
+				opts.Tracking = true
+				c := open[int64](t, one(shard), &opts)
+				synced(t, c)
+				var s source
+				wantLoad(t, c, &s, 0)
+				synctest.Wait()
+				time.Sleep(time.Millisecond)
+				wantLoad(t, c, &s, 0)
+				if deleted {
+					time.Sleep(time.Second)
+					do(t, shard, "DEL", "tc:k")
+				}
+				time.Sleep(11 * time.Second)
+				do(t, shard, "GET", "tc:k") // at the latest now the shard notices that it ended
+				synctest.Wait()
+				s.down.Store(true)
+				if deleted {
+					wantDown(t, c, &s)
+				} else {
+					wantLoad(t, c, &s, 0)
+				}
+			})
+		})
+	}
+}
+
 // TestStaleAlone: while no shard answers and loads fail, the value of before is
 // given up to its maximum age; once the shard answers, what was written meanwhile
 // counts.
