@@ -27,8 +27,8 @@ func (s ShardState) String() string {
 type ShardHealth struct {
 	Shard string
 	State ShardState
-	Since time.Time
-	Err   error // the last failure of a probe or operation; nil if there was none
+	Since time.Time // of serving, or of not serving
+	Err   error     // the last failure of a probe or operation; nil if there was none
 }
 
 // Health returns the state of every shard, in the order of their names.
@@ -93,23 +93,27 @@ func (h *health) add(err error, probe bool) (fell, rose bool) {
 	}
 	switch {
 	case h.state == ShardServing && probe && err != nil && bits.OnesCount8(h.failed) >= probesBad:
-		h.state, h.since = ShardOut, time.Now()
 		return true, false
 	case h.state == ShardOut && h.good >= probesGood:
-		h.state, h.since = ShardReturning, time.Now()
+		h.state = ShardReturning
 		return false, true
 	}
 	return false, false
 }
 
 // set is the state from now on.
-func (h *health) set(state ShardState, err error) {
+func (h *health) set(state ShardState) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err != nil {
-		h.err = err
-	}
 	h.state, h.since, h.good, h.failed = state, time.Now(), 0, 0
+}
+
+// stay leaves a shard out that could not be taken in. The next probe that succeeds is
+// enough for another try.
+func (h *health) stay(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.state, h.err, h.good = ShardOut, err, probesGood-1
 }
 
 // watch probes r until ctx ends.
@@ -148,10 +152,11 @@ func (s *shardSet) watch(ctx context.Context, r *remote) {
 		next := pause
 		if rose {
 			if err := s.comeBack(ctx, r); err != nil {
-				r.health.set(ShardOut, err)
+				r.health.stay(err)
 			}
-		} else if err == nil && r.out.Load() {
-			next = pause / 4 // the second that it takes
+		}
+		if err == nil && r.out.Load() {
+			next = pause / 4 // it takes one more
 		}
 		timer.Reset(max(s.jittered(next)-time.Duration(now()-began), probeLeast/2))
 	}
@@ -163,7 +168,7 @@ func (s *shardSet) jittered(d time.Duration) time.Duration {
 
 // probe asks a shard to write, which is how a process watches it.
 func (s *shardSet) probe(ctx context.Context, r *remote, do sender) error {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout*4/5)
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout*7/10)
 	defer cancel()
 	_, err := s.hello(ctx, r, do, greeting{age: s.opts.Heartbeat / 2, watch: !r.out.Load()})
 	return err
@@ -192,6 +197,7 @@ func (s *shardSet) takeOut(r *remote, err error) {
 	r.out.Store(true)
 	s.reroute()
 	s.mu.Unlock()
+	r.health.set(ShardOut)
 	s.events.tell(EventShardOut, r.name, "", err)
 	r.listener.mu.Lock()
 	r.end(endOut, nil)
@@ -219,7 +225,7 @@ func (s *shardSet) takeIn(r *remote) {
 	if !was {
 		return
 	}
-	r.health.set(ShardServing, nil)
+	r.health.set(ShardServing)
 	r.mendBreaker()
 	r.listener.hurry()
 	s.events.tell(EventShardBack, r.name, "", nil)

@@ -1,0 +1,526 @@
+package tier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shardkit/shardkit/harness"
+	"github.com/shardkit/shardkit/tiercache"
+)
+
+// A trial is two caches, one of them without L1, over three servers. A frozen server
+// comes back with all that it held.
+type trial struct {
+	*testing.T
+	client client
+	nodes  []*harness.Node
+	caches []*tiercache.Cache[int]
+}
+
+func newTrial(t *testing.T, c client, o harness.Options) *trial {
+	t.Helper()
+	nodes := servers(t, 3, o)
+	tr := &trial{T: t, client: c, nodes: nodes, caches: []*tiercache.Cache[int]{
+		open[int](t, c, nodes, nil), open[int](t, c, nodes, &tiercache.Options{LocalBytes: -1}),
+	}}
+	synced(t, tr.caches...)
+	return tr
+}
+
+// key returns a key whose walk begins with the given nodes, by their numbers.
+func (tr *trial) key(walk ...int) string {
+	tr.Helper()
+	names := make([]string, len(walk))
+	for i, n := range walk {
+		names[i] = tr.nodes[n].Name()
+	}
+	for range 1000 {
+		key := fmt.Sprint("k", rand.Uint32())
+		if slices.Equal(tr.caches[0].Ring().LocateN(key, len(walk)), names) {
+			return key
+		}
+	}
+	tr.Fatalf("no key has the walk %v", names)
+	return ""
+}
+
+func (tr *trial) freeze(n int) { tr.Helper(); ok(tr.T, tr.nodes[n].Freeze()) }
+func (tr *trial) thaw(n int)   { tr.Helper(); ok(tr.T, tr.nodes[n].Thaw()) }
+
+// out waits until exactly the given nodes are out for all caches.
+func (tr *trial) out(nodes ...int) {
+	tr.Helper()
+	outFor(tr.T, tr.caches, func(name string) bool {
+		return slices.ContainsFunc(nodes, func(n int) bool { return tr.nodes[n].Name() == name })
+	})
+}
+
+func outFor(t *testing.T, caches []*tiercache.Cache[int], out func(name string) bool) {
+	t.Helper()
+	within(t, 20*time.Second, "those shards are out that should be", func() bool {
+		for _, c := range caches {
+			for _, h := range c.Health() {
+				if want := out(h.Shard); want != (h.State == tiercache.ShardOut) || !want && h.State != tiercache.ShardServing {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+// never fails where a cache gives one of the values.
+func (tr *trial) never(key string, old ...int) {
+	tr.Helper()
+	for i, c := range tr.caches {
+		if v, err := c.Get(tr.Context(), key); err == nil && slices.Contains(old, v) {
+			tr.Errorf("cache %d reads the old value %d of %s", i, v, key)
+		}
+	}
+}
+
+func (tr *trial) set(cache int, key string, v int) {
+	tr.Helper()
+	mustSet(tr.T, tr.caches[cache], key, v)
+}
+
+func (tr *trial) trials() map[string]func(*trial) {
+	return map[string]func(*trial){
+		"overwritten during an outage": func(tr *trial) {
+			key := tr.key(0, 1)
+			tr.set(0, key, 1)
+			tr.freeze(0)
+			tr.out(0)
+			tr.set(0, key, 2)
+			wantGet(tr.T, tr.caches[1], key, 2)
+			tr.thaw(0)
+			tr.out()
+			tr.never(key, 1)
+			tr.set(1, key, 3)
+			wantGet(tr.T, tr.caches[1], key, 3)
+		},
+		"deleted during an outage": func(tr *trial) {
+			key := tr.key(0, 1)
+			tr.set(0, key, 1)
+			tr.freeze(0)
+			tr.out(0)
+			ok(tr.T, tr.caches[1].Delete(tr.Context(), key))
+			tr.thaw(0)
+			tr.out()
+			tr.never(key, 1)
+		},
+		"flap twice within the failover life": func(tr *trial) {
+			key := tr.key(0, 1)
+			tr.freeze(0)
+			tr.out(0)
+			tr.set(0, key, 1)
+			first := time.Now()
+			tr.thaw(0)
+			tr.out()
+			tr.set(1, key, 2)
+			tr.freeze(0)
+			tr.out(0)
+			tr.never(key, 1)
+			if d := time.Since(first); d < 10*time.Second {
+				tr.Logf("%v after the first value", d.Round(time.Millisecond))
+			}
+			tr.thaw(0)
+			tr.out()
+			tr.never(key, 1)
+		},
+		"owner and stand-in out in turn": func(tr *trial) {
+			key := tr.key(0, 1, 2)
+			tr.set(0, key, 1)
+			tr.freeze(0)
+			tr.out(0)
+			tr.set(0, key, 2)
+			tr.freeze(1)
+			tr.out(0, 1)
+			tr.never(key, 1)
+			tr.set(1, key, 3)
+			tr.thaw(0)
+			tr.out(1)
+			tr.never(key, 1, 2)
+			tr.set(0, key, 4)
+			tr.thaw(1)
+			tr.out()
+			tr.never(key, 1, 2, 3)
+			tr.freeze(0)
+			tr.out(0)
+			tr.never(key, 1, 2, 3)
+			tr.thaw(0)
+			tr.out()
+			tr.never(key, 1, 2, 3)
+		},
+		"killed in a drain": func(tr *trial) {
+			var keys []string
+			for range 40 {
+				keys = append(keys, tr.key(0))
+			}
+			for _, key := range keys {
+				tr.set(0, key, 1)
+			}
+			tr.freeze(0)
+			tr.out(0)
+			for _, key := range keys {
+				tr.set(0, key, 2)
+			}
+			time.Sleep(bound) // until nobody has watched it for that long
+			// Both die at a random moment of bringing it back; others begin where they ended.
+			tr.thaw(0)
+			time.Sleep(time.Duration(rand.Int64N(int64(400 * time.Millisecond))))
+			for _, c := range tr.caches {
+				c.Close()
+			}
+			tr.caches = []*tiercache.Cache[int]{open[int](tr.T, tr.client, tr.nodes, nil), open[int](tr.T, tr.client, tr.nodes, nil)}
+			for range 2 {
+				for _, key := range keys {
+					tr.never(key, 1)
+				}
+				tr.out()
+			}
+		},
+		"the holder of notes restarted empty": func(tr *trial) {
+			key := tr.key(0, 1)
+			tr.set(0, key, 1)
+			tr.freeze(0)
+			tr.out(0)
+			tr.set(0, key, 2)
+			ok(tr.T, tr.nodes[1].Kill())
+			ok(tr.T, tr.nodes[1].Restart(tr.Context(), harness.Empty))
+			time.Sleep(bound)
+			tr.thaw(0)
+			tr.out()
+			tr.never(key, 1)
+		},
+	}
+}
+
+// TestFailover: none of these reads an old value.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	for name, test := range new(trial).trials() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachClient(t, func(t *testing.T, c client) {
+				t.Parallel()
+				test(newTrial(t, c, harness.Options{}))
+			})
+		})
+	}
+}
+
+// TestTwoViews: one cache does not reach a server that the other uses. What either
+// writes the other has seen at the bound.
+func TestTwoViews(t *testing.T) {
+	t.Parallel()
+	eachClient(t, func(t *testing.T, c client) {
+		t.Parallel()
+		nodes := servers(t, 3, harness.Options{Proxied: true})
+		way, err := nodes[0].Route("cut off")
+		ok(t, err)
+		shards := map[string]tiercache.Shard{nodes[0].Name(): c.shard(t, way.Addr())}
+		for _, n := range nodes[1:] {
+			shards[n.Name()] = c.shard(t, n.Addr())
+		}
+		a, err := tiercache.New[int](shards, nil)
+		ok(t, err)
+		t.Cleanup(func() { a.Close() })
+		b := open[int](t, c, nodes, nil)
+		synced(t, a, b)
+		tr := &trial{T: t, client: c, nodes: nodes, caches: []*tiercache.Cache[int]{a, b}}
+		key := tr.key(0)
+		tr.set(0, key, 1)
+		ok(t, way.Cut())
+		outFor(t, tr.caches[:1], func(name string) bool { return name == nodes[0].Name() })
+		rounds := 2
+		if long() {
+			rounds = 20
+		}
+		for i := range rounds {
+			tr.set(0, key, 10*i+2)
+			time.Sleep(bound)
+			if v, err := b.Get(t.Context(), key); err == nil && v != 10*i+2 {
+				t.Errorf("round %d: b reads %d, %v after a wrote %d", i, v, bound, 10*i+2)
+			}
+			tr.set(1, key, 10*i+3)
+			time.Sleep(bound)
+			if v, err := a.Get(t.Context(), key); err == nil && v != 10*i+3 {
+				t.Errorf("round %d: a reads %d, %v after b wrote %d", i, v, bound, 10*i+3)
+			}
+		}
+		ok(t, way.Mend())
+		tr.out()
+		tr.set(0, key, 1000)
+		within(t, bound, "b sees what a wrote", func() bool { v, err := b.Get(t.Context(), key); return err == nil && v == 1000 })
+	})
+}
+
+// TestFailoverPressure: a shard goes and comes back while all are so full that they
+// drop values, notes and states.
+func TestFailoverPressure(t *testing.T) {
+	t.Parallel()
+	for i, policy := range []string{"allkeys-lru", "allkeys-random", "volatile-ttl"} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			if !long() {
+				failoverPressure(t, clients[i%len(clients)], policy)
+				return
+			}
+			eachClient(t, func(t *testing.T, c client) { failoverPressure(t, c, policy) })
+		})
+	}
+}
+
+func failoverPressure(t *testing.T, c client, policy string) {
+	nodes := servers(t, 3, harness.Options{Args: []string{"--maxmemory", "4mb", "--maxmemory-policy", policy}})
+	cache := open[string](t, c, nodes, &tiercache.Options{LocalBytes: -1})
+	synced(t, cache)
+	pad := strings.Repeat("x", 20_000)
+	const keys = 500 // 10 MB, where 7 fit
+	version := make([]int, keys)
+	hits, misses, failed, old := 0, 0, 0, 0
+	round := func() {
+		for i := range keys {
+			v := version[i] + 1
+			if err := cache.Set(t.Context(), key(i), fmt.Sprint(v, pad)); err != nil {
+				failed++
+				version[i] = -1 << 30 // whatever is there may stay, or what was being written
+				if err := cache.Delete(t.Context(), key(i)); err != nil {
+					continue
+				}
+				version[i] = v
+				continue
+			}
+			version[i] = v
+		}
+		for i := range keys {
+			text, err := cache.Get(t.Context(), key(i))
+			var v int
+			switch {
+			case errors.Is(err, tiercache.ErrNotFound):
+				misses++
+			case err != nil:
+				failed++
+			default:
+				fmt.Sscan(strings.TrimRight(text, "x"), &v)
+				if hits++; version[i] > 0 && v < version[i] {
+					old++
+				}
+			}
+		}
+	}
+	outages := 1
+	if long() {
+		outages = 5
+	}
+	serves := func(out string) {
+		within(t, 30*time.Second, "the caches see who is there", func() bool {
+			for _, h := range cache.Health() {
+				if (h.Shard == out) != (h.State == tiercache.ShardOut) || h.Shard != out && h.State != tiercache.ShardServing {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	round()
+	for i := range outages {
+		n := nodes[i%3]
+		ok(t, n.Freeze())
+		serves(n.Name())
+		round()
+		ok(t, n.Thaw())
+		serves("")
+		round()
+	}
+	t.Logf("%d hits, %d misses, %d failed: %d old values", hits, misses, failed, old)
+	if old > 0 {
+		t.Errorf("%d old values", old)
+	}
+	if hits == 0 || misses == 0 {
+		t.Errorf("%d hits, %d misses: the test shows nothing", hits, misses)
+	}
+}
+
+// TestOneAway: while one of three servers is away, loads are answered, writes fail
+// only until it is out, and a Delete that failed leaves a note.
+func TestOneAway(t *testing.T) {
+	t.Parallel()
+	eachClient(t, func(t *testing.T, c client) {
+		t.Parallel()
+		tr := newTrial(t, c, harness.Options{})
+		var keys []string
+		for i := range 300 {
+			keys = append(keys, key(i))
+			tr.set(0, key(i), 1)
+		}
+		tr.freeze(0)
+		frozen := time.Now()
+		var outSince atomic.Int64
+		var loads, writes atomic.Int64
+		var mu sync.Mutex
+		failed := map[string]bool{}
+		over := make(chan struct{})
+		var wg sync.WaitGroup
+		for w := range 16 {
+			cache := tr.caches[w%2]
+			wg.Go(func() {
+				for i := w % 8; ; i += 8 {
+					select {
+					case <-over:
+						return
+					default:
+					}
+					key := fmt.Sprint("later:", i)
+					if i < len(keys) {
+						key = keys[i] // once: what fails is not tried again
+					}
+					began := time.Now()
+					if w >= 8 {
+						v, err := cache.GetOrLoad(context.Background(), key, func(context.Context) (int, error) { return 2, nil })
+						if err != nil || v != 1 && v != 2 {
+							t.Errorf("a load: got %v, %v", v, err)
+						}
+						loads.Add(1)
+					} else {
+						err := cache.Delete(context.Background(), key)
+						if since := outSince.Load(); err != nil && since != 0 && began.UnixNano() > since {
+							t.Errorf("a Delete that began when the shard was out: %v", err)
+						}
+						if writes.Add(1); err != nil {
+							mu.Lock()
+							failed[key] = true
+							mu.Unlock()
+						}
+					}
+					if d := time.Since(began); d > 3*time.Second {
+						t.Errorf("an operation took %v", d)
+					}
+					time.Sleep(time.Millisecond)
+				}
+			})
+		}
+		tr.out(0)
+		outSince.Store(time.Now().UnixNano())
+		took := time.Since(frozen)
+		time.Sleep(bound)
+		close(over)
+		wg.Wait()
+		tr.thaw(0)
+		tr.out()
+		for _, key := range keys {
+			tr.never(key, 1)
+		}
+		if len(failed) == 0 {
+			t.Error("no Delete failed: the test does not show what becomes of its key")
+		}
+		t.Logf("out after %v; %d loads, all answered; %d Deletes, of which %d failed", took.Round(time.Millisecond), loads.Load(), writes.Load(), len(failed))
+	})
+}
+
+// TestDetection measures until a server that is killed or frozen is out, and until it
+// serves after it answers again.
+func TestDetection(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []struct {
+		name       string
+		begin, end func(t *testing.T, n *harness.Node)
+	}{
+		{"killed", func(t *testing.T, n *harness.Node) { ok(t, n.Kill()) }, func(t *testing.T, n *harness.Node) { ok(t, n.Restart(t.Context(), harness.Empty)) }},
+		{"frozen", func(t *testing.T, n *harness.Node) { ok(t, n.Freeze()) }, func(t *testing.T, n *harness.Node) { ok(t, n.Thaw()) }},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			t.Parallel()
+			eachClient(t, func(t *testing.T, c client) {
+				t.Parallel()
+				rounds := 2
+				if long() {
+					rounds = 20
+				}
+				n := servers(t, 2, harness.Options{})
+				cache := open[int](t, c, n, nil)
+				synced(t, cache)
+				var outs, backs []time.Duration
+				for range rounds {
+					time.Sleep(time.Duration(rand.Int64N(int64(500 * time.Millisecond)))) // anywhere between two probes
+					began := time.Now()
+					fault.begin(t, n[0])
+					outFor(t, []*tiercache.Cache[int]{cache}, func(name string) bool { return name == n[0].Name() })
+					outs = append(outs, time.Since(began))
+					fault.end(t, n[0])
+					answers := time.Now()
+					outFor(t, []*tiercache.Cache[int]{cache}, func(string) bool { return false })
+					backs = append(backs, time.Since(answers))
+				}
+				slices.Sort(outs)
+				slices.Sort(backs)
+				t.Logf("out after %v (median of %d), %v (worst); back after %v, %v", outs[rounds/2], rounds, outs[rounds-1], backs[rounds/2], backs[rounds-1])
+				if long() && !raceEnabled && (outs[rounds-1] > 1700*time.Millisecond || backs[rounds-1] > time.Second) {
+					t.Errorf("got %v and %v at worst, want 1.7 s and 1 s", outs[rounds-1], backs[rounds-1])
+				}
+			})
+		})
+	}
+}
+
+// TestUnhealthy: a server that answers, but takes no writes of its own, is out until
+// it takes them again.
+func TestUnhealthy(t *testing.T) {
+	t.Parallel()
+	set := func(pairs ...string) func(t *testing.T, n, other *harness.Node) {
+		return func(t *testing.T, n, _ *harness.Node) {
+			for i := 0; i < len(pairs); i += 2 {
+				_, err := n.Do(t.Context(), "CONFIG", "SET", pairs[i], pairs[i+1])
+				ok(t, err)
+			}
+		}
+	}
+	replica := func(t *testing.T, n, other *harness.Node) {
+		host, port, _ := strings.Cut(other.Addr(), ":")
+		_, err := n.Do(t.Context(), "REPLICAOF", host, port)
+		ok(t, err)
+	}
+	master := func(t *testing.T, n, _ *harness.Node) {
+		_, err := n.Do(t.Context(), "REPLICAOF", "NO", "ONE")
+		ok(t, err)
+	}
+	for name, fault := range map[string]struct {
+		begin, end func(t *testing.T, n, other *harness.Node)
+	}{
+		"full":      {set("maxmemory-policy", "noeviction", "maxmemory", "1"), set("maxmemory", "0")},
+		"read-only": {replica, master},
+		"replica that takes writes": {func(t *testing.T, n, other *harness.Node) {
+			set("replica-read-only", "no")(t, n, other)
+			replica(t, n, other)
+		}, master},
+		"too few replicas": {set("min-replicas-to-write", "1"), set("min-replicas-to-write", "0")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachClient(t, func(t *testing.T, c client) {
+				t.Parallel()
+				tr := newTrial(t, c, harness.Options{})
+				key := tr.key(0)
+				tr.set(0, key, 1)
+				fault.begin(t, tr.nodes[0], tr.nodes[1])
+				tr.out(0)
+				tr.set(0, key, 2)
+				wantGet(t, tr.caches[1], key, 2)
+				fault.end(t, tr.nodes[0], tr.nodes[1])
+				tr.out()
+				tr.never(key, 1)
+				tr.set(1, key, 3)
+				wantGet(t, tr.caches[1], key, 3)
+			})
+		})
+	}
+}
