@@ -24,6 +24,10 @@
 // A load that began before a write does not replace it, in L1 or L2, however long it takes. A write that failed by time-out takes no
 // effect after its deadline. L1 does not keep a value longer than its shard does.
 //
+// A shard that fails is out within 1.7 s, and the next one in each key's walk stands in for it; see [Cache.Health]. What was overwritten or
+// deleted meanwhile is not read when it is back, nor what stood in when it is out again. A process that does not reach a shard which others use
+// may read what is up to Options.FailoverTTL (10 s) behind of its keys.
+//
 // A shard that does not answer costs a caller Options.Timeout at most, and nothing once its breaker is open; loaders run all the same.
 //
 // # Not guaranteed
@@ -33,7 +37,8 @@
 // Delete in place of Set.
 //
 // A master that dies with writes that its replica has not seen, and commands that other programs send to the cache's
-// keys, are not noticed by L1 before its values expire. A write whose context was cancelled, not timed out, may still take effect until its
+// keys, are not noticed by L1 before its values expire. Where no process reaches both a shard and the one that stands in for it, each side reads
+// its own. A write whose context was cancelled, not timed out, may still take effect until its
 // deadline.
 //
 // # Loads
@@ -54,5 +59,5 @@
 // errors.Is finds [ErrNotFound], [ErrUnavailable], [ErrLate], [ErrTTL], [ErrClosed] and what ended the context; errors.As finds a [*ShardError], a
 // [*LoadError] (with a [*PanicError] within, if the loader panicked) and, from operations on many keys, a [*KeysError] with the error of each key.
 //
-// The protocol and what each bound rests on: docs/decisions/0004-coherence-of-a-cache.md.
+// The protocol and what each bound rests on: docs/decisions/0004-coherence-of-a-cache.md, and 0006-a-cache-through-outages.md.
 package tiercache

@@ -13,7 +13,7 @@ import (
 // While a shard is out for a process, that process declares so at every shard it
 // reaches: the outage has a number there. The next shard in a key's walk stands in
 // only for who declared it, and what is written there counts in that outage alone.
-// Decision 0005 has the protocol.
+// Decision 0006 has the protocol.
 
 // A standing is an outage that this process has declared at some shard.
 type standing struct {
