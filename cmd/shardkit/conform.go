@@ -14,6 +14,7 @@ import (
 
 	"github.com/shardkit/shardkit/backends/goredis"
 	"github.com/shardkit/shardkit/conformance"
+	"github.com/shardkit/shardkit/conformance/prop"
 	"github.com/shardkit/shardkit/harness"
 	"github.com/shardkit/shardkit/replset"
 	"github.com/shardkit/shardkit/tiercache"
@@ -21,15 +22,16 @@ import (
 
 type conformCmd struct {
 	server
-	Client  string   `help:"Client whose adapter is checked: goredis or rueidis." enum:"goredis,rueidis" default:"goredis"`
-	Profile []string `help:"What to check: slots, replset, ring, tiercache." default:"slots,replset" placeholder:"NAME"`
-	Tier    []string `help:"Which cases to run: contract, property, live, fault; all by default." placeholder:"NAME"`
-	Case    []string `help:"Run these cases alone, by id or name." placeholder:"ID"`
-	Server  string   `help:"Server binary for servers of its own; by default $$SHARDKIT_SERVER, redis-server or valkey-server." placeholder:"FILE"`
-	Report  string   `help:"Write the report here as JSON, and beside it as JUnit XML and Markdown." placeholder:"FILE"`
-	Expect  string   `help:"Fail unless every case has the status that it has in this report." placeholder:"FILE"`
-	Seed    uint64   `help:"Repeats what a run drew at random; its report tells the number." placeholder:"N"`
-	Slack   float64  `help:"Multiplies every time-out, for slow machines." placeholder:"1"`
+	Client   string   `help:"Client whose adapter is checked: goredis or rueidis." enum:"goredis,rueidis" default:"goredis"`
+	Profile  []string `help:"What to check: slots, replset, ring, tiercache." default:"slots,replset" placeholder:"NAME"`
+	Tier     []string `help:"Which cases to run: contract, property, live, fault; all by default." placeholder:"NAME"`
+	Property bool     `help:"Also try random memberships, keys, and sequences of writes and repairs, each against a model."`
+	Case     []string `help:"Run these cases alone, by id or name." placeholder:"ID"`
+	Server   string   `help:"Server binary for servers of its own; by default $$SHARDKIT_SERVER, redis-server or valkey-server." placeholder:"FILE"`
+	Report   string   `help:"Write the report here as JSON, and beside it as JUnit XML and Markdown." placeholder:"FILE"`
+	Expect   string   `help:"Fail unless every case has the status that it has in this report." placeholder:"FILE"`
+	Seed     uint64   `help:"Repeats what a run drew at random; its report tells the number." placeholder:"N"`
+	Slack    float64  `help:"Multiplies every time-out, for slow machines." placeholder:"1"`
 }
 
 func (conformCmd) Help() string {
@@ -43,7 +45,8 @@ Examples:
   shardkit conform --client rueidis --report rueidis.json
   shardkit conform --addr 127.0.0.1:7000 --profile replset --report report.json
   shardkit conform --addr 127.0.0.1:6379 --profile tiercache
-  shardkit conform --case RS-207 --seed 42`
+  shardkit conform --case RS-207 --seed 42
+  shardkit conform --property --tier property`
 }
 
 // Validate reports what is wrong with the command line.
@@ -109,6 +112,9 @@ func (c *conformCmd) target(ctx context.Context) (conformance.Target, error) {
 		Servers:  harness.Options{Server: c.Server},
 		Ring:     conformance.ShardkitRing(nil),
 		Rerun:    c.again(),
+	}
+	if c.Property {
+		t.Cases, t.Features = prop.Cases(), append(t.Features, prop.Weights)
 	}
 	for _, p := range c.Profile {
 		t.Profiles = append(t.Profiles, conformance.Profile(p))
@@ -210,6 +216,9 @@ func (c *conformCmd) again() string {
 	}
 	if c.Server != "" {
 		words = append(words, "--server", c.Server)
+	}
+	if c.Property {
+		words = append(words, "--property")
 	}
 	return strings.Join(append(words, "--case {case}"), " ")
 }

@@ -235,3 +235,12 @@ func TestConformExpect(t *testing.T) {
 		t.Errorf("another run: got exit %d, %s", got.code, got.err)
 	}
 }
+
+func TestConformProperty(t *testing.T) {
+	args := []string{"conform", "--profile", "ring", "--case", "PR-106"}
+	oneError(t, shardkit(t, t.Context(), "", args...), exitFailed, "PR-106")
+	got := shardkit(t, t.Context(), "", append(args, "--property")...)
+	if got.code != exitOK || !strings.Contains(got.out, "PR-106  distinct-prefixes            pass") {
+		t.Errorf("got exit %d: %s\n%s", got.code, got.err, got.out)
+	}
+}

@@ -11,6 +11,7 @@ require (
 	github.com/shardkit/shardkit/bench v0.0.0
 	github.com/shardkit/shardkit/bench/scenarios v0.0.0
 	github.com/shardkit/shardkit/conformance v0.0.0
+	github.com/shardkit/shardkit/conformance/prop v0.0.0
 	github.com/shardkit/shardkit/harness v0.0.0
 	github.com/shardkit/shardkit/proxy v0.0.0
 	github.com/shardkit/shardkit/replset v0.0.0
@@ -30,6 +31,7 @@ require (
 	github.com/go-analyze/bulk v0.1.6 // indirect
 	github.com/go-analyze/charts v0.6.4 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
+	github.com/leanovate/gopter v0.2.11 // indirect
 	github.com/maypok86/otter/v2 v2.4.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/prometheus/client_golang v1.25.0 // indirect
@@ -51,6 +53,7 @@ replace (
 	github.com/shardkit/shardkit/bench => ../../bench
 	github.com/shardkit/shardkit/bench/scenarios => ../../bench/scenarios
 	github.com/shardkit/shardkit/conformance => ../../conformance
+	github.com/shardkit/shardkit/conformance/prop => ../../conformance/prop
 	github.com/shardkit/shardkit/harness => ../../harness
 	github.com/shardkit/shardkit/proxy => ../../proxy
 	github.com/shardkit/shardkit/replset => ../../replset
