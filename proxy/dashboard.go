@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/shardkit/shardkit/tiercache"
 )
 
 //go:embed dashboard
@@ -19,6 +21,7 @@ var files embed.FS
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"short":   short,
 	"clip":    clip,
+	"join":    func(names []string) string { return strings.Join(names, ", ") },
 	"percent": percent,
 	"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") + " UTC" },
 	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
@@ -38,8 +41,10 @@ func milliseconds(v float64) string {
 	return fmt.Sprintf("%.0f ms", v)
 }
 
-// page is the dashboard. It is drawn at most once for each look at the cache,
-// however many read it.
+// drawEvery is how often the dashboard is drawn at most, however many read it.
+const drawEvery = 100 * time.Millisecond
+
+// page is the dashboard.
 type page struct {
 	p *Proxy
 
@@ -66,7 +71,7 @@ type view struct {
 func (g *page) render() ([]byte, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if time.Since(g.drawn) < lookEvery {
+	if time.Since(g.drawn) < drawEvery {
 		return g.html, g.err
 	}
 	var b bytes.Buffer
@@ -81,7 +86,7 @@ func (g *page) render() ([]byte, error) {
 func (g *page) view() (v view, err error) {
 	v.Snapshot, v.Status = g.p.Snapshot(), g.p.Health()
 	for _, s := range v.Status.Shards {
-		if s.State == "out" {
+		if s.State != tiercache.ShardServing.String() {
 			v.Out = append(v.Out, s)
 		}
 	}

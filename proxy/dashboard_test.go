@@ -85,7 +85,7 @@ func TestHotKeys(t *testing.T) {
 		if len(hot) == 0 {
 			return false
 		}
-		if len(hot) != 1 || hot[0].Key != missing || hot[0].Shard != s.Owner(missing) || !(hot[0].PerSecond >= 20) {
+		if len(hot) != 1 || hot[0].Key != missing || len(hot[0].Shards) == 0 || hot[0].Shards[0] != s.Owner(missing) || !(hot[0].PerSecond >= 20) {
 			t.Fatalf("got %v, want the key that is read more than 100 times in 5 s from %s", hot, s.Owner(missing))
 		}
 		body := s.ask(t, "GET", "/", "").body

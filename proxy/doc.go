@@ -42,8 +42,9 @@
 //
 // # Guarantees
 //
-// Those of package tiercache: an acknowledged write or delete is on its shard,
-// and no proxy or program that shares the shards gives what it replaced for
-// longer than two heartbeats. Without an answer of the shard a request is a 503, never an
-// older value.
+// Those of package tiercache: an acknowledged write or delete is on its shard, and
+// no proxy or program that shares the shards gives what it replaced for longer
+// than tiercache's bounds. A request whose shard does not answer is a 503, never
+// an older value; after 1.7 s at most the shard counts as out, and others stand
+// in for it, at first without values.
 package proxy

@@ -3,6 +3,8 @@ package proxy
 import (
 	"net/http"
 	"time"
+
+	"github.com/shardkit/shardkit/tiercache"
 )
 
 // Health is the answer of /health.
@@ -14,18 +16,17 @@ type Health struct {
 // ShardHealth is whether a shard serves.
 type ShardHealth struct {
 	Name  string    `json:"name"`
-	State string    `json:"state"` // "serving" or "out"
-	Since time.Time `json:"since"` // when that began
+	State string    `json:"state"`           // "serving", "out" while others stand in for it, or "returning"
+	Since time.Time `json:"since"`           // when that began
+	Error string    `json:"error,omitempty"` // why it is out
 }
 
-// Health returns which shards serve. A shard does while its heartbeats, which write
-// to it, succeed, and notices of its writes arrive.
+// Health returns which shards serve, as tiercache.Cache.Health has it.
 func (p *Proxy) Health() Health {
-	h := Health{Status: "down"}
+	h := Health{Status: "down", Shards: p.shards()}
 	serving := 0
-	for _, s := range p.watch.states() {
-		h.Shards = append(h.Shards, ShardHealth{s.name, s.word(), s.since})
-		if s.serving {
+	for _, s := range h.Shards {
+		if s.State == tiercache.ShardServing.String() {
 			serving++
 		}
 	}
@@ -37,6 +38,21 @@ func (p *Proxy) Health() Health {
 		h.Status = "degraded"
 	}
 	return h
+}
+
+func (p *Proxy) shards() []ShardHealth {
+	var list []ShardHealth
+	for _, s := range p.cache.Health() {
+		h := ShardHealth{Name: s.Shard, State: s.State.String(), Since: s.Since}
+		if h.Since.IsZero() {
+			h.Since = p.watch.started
+		}
+		if s.State != tiercache.ShardServing && s.Err != nil {
+			h.Error = oneLine(s.Err)
+		}
+		list = append(list, h)
+	}
+	return list
 }
 
 func (p *Proxy) health(w http.ResponseWriter, _ *http.Request) error {

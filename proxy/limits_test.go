@@ -23,6 +23,7 @@ type gated struct {
 	tiercache.Shard
 	mu   sync.Mutex
 	gone bool
+	fail string        // this command fails
 	hold chan struct{} // until it is closed commands of callers wait
 }
 
@@ -34,15 +35,15 @@ func (g *gated) state() (bool, chan struct{}) {
 	return g.gone, g.hold
 }
 
-func (g *gated) set(gone bool, hold chan struct{}) {
+func (g *gated) set(gone bool, hold chan struct{}, fail ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.gone, g.hold = gone, hold
+	g.gone, g.hold, g.fail = gone, hold, strings.Join(fail, "")
 }
 
 func (g *gated) Do(ctx context.Context, cmd []string) (any, error) {
 	gone, hold := g.state()
-	if gone {
+	if gone || g.fails(cmd) {
 		return nil, errGone
 	}
 	if hold != nil && cmd[0] == "MGET" {
@@ -53,6 +54,23 @@ func (g *gated) Do(ctx context.Context, cmd []string) (any, error) {
 		}
 	}
 	return g.Shard.Do(ctx, cmd)
+}
+
+func (g *gated) fails(cmd []string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.fail == cmd[0]
+}
+
+func (g *gated) Pipeline(ctx context.Context, cmds [][]string) []any {
+	replies := make([]any, len(cmds))
+	for i, cmd := range cmds {
+		v, err := g.Do(ctx, cmd)
+		if replies[i] = v; err != nil {
+			replies[i] = err
+		}
+	}
+	return replies
 }
 
 // Subscribe ends soon after the shard has gone.
@@ -138,31 +156,51 @@ func TestHealth(t *testing.T) {
 		return last
 	}
 	become(200, "ok", "serving", "serving")
+	ofA, ofB := keyOf(t, s, "a"), keyOf(t, s, "b")
+	s.ask(t, "PUT", "/cache/"+ofB, `{"value": 2}`).want(t, 201)
+
+	// Reads of a fail, and nothing else: a serves.
+	a.set(false, nil, "MGET")
+	if r := s.ask(t, "GET", "/cache/"+ofA, "").wantError(t, 503, `"a"`); r.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	s.ask(t, "POST", "/mget", `{"keys": ["`+ofA+`"]}`).wantError(t, 503)
+	got := s.ask(t, "POST", "/mget", `{"keys": ["`+ofA+`", "`+ofB+`"]}`).want(t, 200)
+	if !strings.Contains(got.body, `"values":{"`+ofB+`":2},"errors":{"`+ofA+`":`) {
+		t.Errorf("got %s, want one value and one error", got.body)
+	}
+	become(200, "ok", "serving", "serving")
+
+	// All of a fails: b stands in for it.
 	before := time.Now()
 	a.set(true, nil)
 	h := become(200, "degraded", "out", "serving")
 	if since := h.Shards[0].Since; since.Before(before) || since.After(time.Now()) {
 		t.Errorf("a is out since %v, which is not after %v", since, before)
 	}
-	ofA, ofB := keyOf(t, s, "a"), keyOf(t, s, "b")
-	if r := s.ask(t, "PUT", "/cache/"+ofA, `{"value": 1}`).wantError(t, 503, `"a"`); r.header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
+	if !strings.Contains(h.Shards[0].Error, errGone.Error()) || h.Shards[1].Error != "" {
+		t.Errorf("got %+v, want the reason why a is out", h.Shards)
 	}
-	s.ask(t, "GET", "/cache/"+ofA, "").wantError(t, 503)
-	s.ask(t, "PUT", "/cache/"+ofB, `{"value": 2}`).want(t, 201)
-	s.ask(t, "POST", "/mget", `{"keys": ["`+ofA+`"]}`).wantError(t, 503)
-	got := s.ask(t, "POST", "/mget", `{"keys": ["`+ofA+`", "`+ofB+`"]}`).want(t, 200)
-	if !strings.Contains(got.body, `"values":{"`+ofB+`":2},"errors":{"`+ofA+`":`) {
-		t.Errorf("got %s, want one value and one error", got.body)
+	for _, key := range []string{ofA, ofB} {
+		within(t, 5*time.Second, "b takes "+key, func() bool {
+			return s.ask(t, "PUT", "/cache/"+key, `{"value": 3}`).status == 201
+		})
+		s.ask(t, "GET", "/cache/"+key, "").want(t, 200, `{"key":"`+key+`","value":3}`)
 	}
 	if m := s.ask(t, "GET", "/metrics", "").body; !strings.Contains(m, `shardkit_shard_up{shard="a"} 0`) || !strings.Contains(m, `shardkit_shard_up{shard="b"} 1`) {
 		t.Error("metrics do not tell which is out")
 	}
-	if page := s.ask(t, "GET", "/", "").body; !strings.Contains(page, "a is out since") {
-		t.Error("the page does not tell which is out")
-	}
+	within(t, 5*time.Second, "the page tells which is out", func() bool {
+		return strings.Contains(s.ask(t, "GET", "/", "").body, "a is out since")
+	})
+
 	b.set(true, nil)
 	become(503, "down", "out", "out")
+	for _, r := range []reply{s.ask(t, "PUT", "/cache/"+ofA, `{"value": 4}`), s.ask(t, "GET", "/cache/"+ofB+"-other", "")} {
+		if r.wantError(t, 503); r.header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+	}
 	s.ask(t, "GET", "/health/live", "").want(t, 200)
 	a.set(false, nil)
 	b.set(false, nil)

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/shardkit/shardkit/tiercache"
 	tiermetrics "github.com/shardkit/shardkit/tiercache/metrics"
 )
 
@@ -90,15 +91,15 @@ func (c cacheCollector) Collect(out chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, v float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	states, shares := c.p.watch.states(), c.p.cache.Ring().Shares()
+	states, shares := c.p.shards(), c.p.cache.Ring().Shares()
 	for i, shard := range c.p.cache.Ring().Nodes() {
 		up := 0.0
-		if states[i].serving {
+		if states[i].State == tiercache.ShardServing.String() {
 			up = 1
 		}
 		name := tiermetrics.Label(shard.Name)
 		send(shardUp, up, name)
-		send(shardSince, float64(states[i].since.UnixMilli())/1000, name)
+		send(shardSince, float64(states[i].Since.UnixMilli())/1000, name)
 		send(shardShare, shares[i], name)
 	}
 	send(ringInfo, 1, hex16(c.p.cache.Ring().Fingerprint()))

@@ -10,7 +10,8 @@ import (
 
 // Options of a Proxy. The zero value, and a nil pointer, are usable.
 type Options struct {
-	// Cache is the cache's own choices. Codec and Shared are the proxy's.
+	// Cache is the cache's own choices. Codec and Shared are the proxy's. OnEvent nil
+	// means that Log is told.
 	Cache tiercache.Options
 
 	// MaxBody bounds the body of a request, in bytes. 0 means 1 MiB.
@@ -31,8 +32,8 @@ type Options struct {
 	// dashboard, as the password of basic authentication with any name.
 	Token string
 
-	// Log is told of shards that go out and come back and, at level debug, of each
-	// request. nil means slog.Default.
+	// Log is told of the cache's events, such as shards that go out and come back, and
+	// of each request at level debug. nil means slog.Default.
 	Log *slog.Logger
 }
 
@@ -56,6 +57,9 @@ func (o *Options) withDefaults() (Options, error) {
 	set(&opts.MaxInFlight, 1024)
 	if opts.Log == nil {
 		opts.Log = slog.Default()
+	}
+	if opts.Cache.OnEvent == nil {
+		opts.Cache.OnEvent = tiercache.LogEvents(opts.Log)
 	}
 	return opts, nil
 }

@@ -49,7 +49,7 @@ func New(shards map[string]tiercache.Shard, opts *Options) (*Proxy, error) {
 		slots:  make(chan struct{}, o.MaxInFlight),
 		origin: http.NewCrossOriginProtection(),
 	}
-	p.watch = newWatch(cache.Stats(), cache.Ring(), o.Log)
+	p.watch = newWatch(cache.Stats(), cache.Ring())
 	p.metrics = newMetrics(p)
 	p.page = newPage(p)
 	ctx, stop := context.WithCancel(context.Background())

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -14,36 +13,21 @@ import (
 )
 
 const (
-	// lookEvery is how often the shards' health is looked at. A shard is out when
-	// two looks in a row find it so: a view that is renewed takes a few ms.
-	lookEvery = 100 * time.Millisecond
-	outLooks  = 2
-
 	sampleEvery = time.Second
 	samples     = 120 // that are kept
 	window      = 10  // seconds that percentiles and rates are over
 )
 
-// watch follows the cache: which shards serve, and what was done each second.
+// watch follows what is done each second.
 type watch struct {
-	log     *slog.Logger
 	started time.Time
 	remaps  []Remap
 
 	mu       sync.Mutex
-	shards   []shardState
 	history  []sample // the last is the newest
 	requests uint64
 	failed   uint64
 	latency  *hdrhistogram.WindowedHistogram // us
-}
-
-// shardState is whether a shard serves.
-type shardState struct {
-	name    string
-	serving bool
-	since   time.Time // of the last change, or of the start
-	looks   int       // in a row that found it out
 }
 
 // sample is what the counts were at a moment.
@@ -54,14 +38,11 @@ type sample struct {
 	p50, p95, p99, max float64 // ms, of the window
 }
 
-func newWatch(stats tiercache.Stats, r *ring.Ring, log *slog.Logger) *watch {
+func newWatch(stats tiercache.Stats, r *ring.Ring) *watch {
 	now := time.Now()
 	w := &watch{
-		log: log, started: now, remaps: remaps(r),
+		started: now, remaps: remaps(r),
 		latency: hdrhistogram.NewWindowed(window, 1, int64(time.Minute/time.Microsecond), 2),
-	}
-	for _, s := range stats.Shards {
-		w.shards = append(w.shards, shardState{name: s.Name, serving: s.Synced, since: now})
 	}
 	w.history = []sample{{at: now, cache: stats}}
 	return w
@@ -79,43 +60,24 @@ func (w *watch) observe(took time.Duration, failed bool) {
 	_ = w.latency.Current.RecordValue(min(max(took.Microseconds(), 1), int64(time.Minute/time.Microsecond)))
 }
 
-// run looks until ctx ends.
+// run samples until ctx ends.
 func (w *watch) run(ctx context.Context, p *Proxy) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
-			w.look(p.cache.Stats(), now)
+			w.take(p.cache.Stats(), now)
 		}
 	}
 }
 
-// look takes note of the cache's counts.
-func (w *watch) look(stats tiercache.Stats, now time.Time) {
+// take takes a sample.
+func (w *watch) take(stats tiercache.Stats, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := range w.shards {
-		s := &w.shards[i]
-		if s.looks++; stats.Shards[i].Synced {
-			s.looks = 0
-		}
-		serving := s.looks == 0 || s.serving && s.looks < outLooks
-		if serving == s.serving {
-			continue
-		}
-		if serving {
-			w.log.Info("shard serves", "shard", s.name, "after", now.Sub(s.since).Round(time.Millisecond))
-		} else {
-			w.log.Warn("shard is out", "shard", s.name)
-		}
-		s.serving, s.since = serving, now
-	}
-	if now.Sub(w.history[len(w.history)-1].at) < sampleEvery-lookEvery/2 {
-		return
-	}
 	h := w.latency.Merge()
 	ms := func(us int64) float64 { return float64(us) / 1000 }
 	w.history = append(w.history, sample{
@@ -135,13 +97,6 @@ func (w *watch) past() []sample {
 	return append([]sample(nil), w.history...)
 }
 
-// states returns the shards' health.
-func (w *watch) states() []shardState {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]shardState(nil), w.shards...)
-}
-
 // Snapshot is the state of a proxy and its cache. Counts are since the start.
 type Snapshot struct {
 	At            time.Time       `json:"at"`
@@ -159,9 +114,9 @@ type Snapshot struct {
 // HotKey is a key that is read often from its shard: what this process answers from
 // L1 is not counted.
 type HotKey struct {
-	Key       string  `json:"key"`
-	Shard     string  `json:"shard"`     // that owns it
-	PerSecond float64 `json:"perSecond"` // reads, over the last 5 s
+	Key       string   `json:"key"`
+	Shards    []string `json:"shards"`    // between which its reads are spread, its owner first
+	PerSecond float64  `json:"perSecond"` // reads, over the last 5 s
 }
 
 // hotKeys is how many a Snapshot has.
@@ -173,7 +128,7 @@ func (p *Proxy) hottest() []HotKey {
 		if len(found) == hotKeys {
 			break
 		}
-		found = append(found, HotKey{k.Key, p.Owner(k.Key), float64(k.Reads) / 5})
+		found = append(found, HotKey{k.Key, k.Shards, float64(k.Reads) / 5})
 	}
 	return found
 }
@@ -204,7 +159,7 @@ type Percentiles struct {
 // ShardSnapshot is one shard.
 type ShardSnapshot struct {
 	Name      string    `json:"name"`
-	State     string    `json:"state"` // "serving" or "out"
+	State     string    `json:"state"` // "serving", "out" or "returning"
 	Since     time.Time `json:"since"` // when that began
 	Share     float64   `json:"share"` // of all keys that there could be
 	Commands  uint64    `json:"commands"`
@@ -234,7 +189,7 @@ type RingSnapshot struct {
 
 // Snapshot returns the present state.
 func (p *Proxy) Snapshot() Snapshot {
-	now, stats, states, past := time.Now(), p.cache.Stats(), p.watch.states(), p.watch.past()
+	now, stats, states, past := time.Now(), p.cache.Stats(), p.shards(), p.watch.past()
 	newest := past[len(past)-1]
 	oldest := past[max(0, len(past)-1-window)]
 	per := rate(newest.at.Sub(oldest.at))
@@ -257,7 +212,7 @@ func (p *Proxy) Snapshot() Snapshot {
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	for i, c := range stats.Shards {
 		s.Shards = append(s.Shards, ShardSnapshot{
-			Name: c.Name, State: states[i].word(), Since: states[i].since, Share: shares[i],
+			Name: c.Name, State: states[i].State, Since: states[i].Since, Share: shares[i],
 			Commands: c.Calls, Errors: c.Errors, Refused: c.Refused,
 			PerSecond: per(newest.cache.Shards[i].Calls, oldest.cache.Shards[i].Calls),
 			P50MS:     ms(c.P50), P99MS: ms(c.P99),
@@ -269,13 +224,6 @@ func (p *Proxy) Snapshot() Snapshot {
 
 // hex16 is a fingerprint as text.
 func hex16(n uint64) string { return fmt.Sprintf("%016x", n) }
-
-func (s shardState) word() string {
-	if s.serving {
-		return "serving"
-	}
-	return "out"
-}
 
 // rate divides differences of counts by a time.
 func rate(d time.Duration) func(now, before uint64) float64 {
