@@ -177,7 +177,7 @@ const audit = `(() => {
 
 func TestDashboardInABrowser(t *testing.T) {
 	servers := harnesstest.Shards(t, harness.Options{Shards: 3, Private: true})
-	_, addr, stop := serve(t, servers)
+	_, addr, stop := serve(t, "goredis", servers)
 	b := openBrowser(t)
 	url := "http://" + addr + "/"
 

@@ -5,7 +5,9 @@ go 1.26.0
 require (
 	github.com/chromedp/chromedp v0.23.0
 	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/rueidis v1.0.79
 	github.com/shardkit/shardkit/backends/goredis v0.0.0
+	github.com/shardkit/shardkit/backends/rueidis v0.0.0
 	github.com/shardkit/shardkit/harness v0.0.0
 	github.com/shardkit/shardkit/proxy v0.0.0
 	github.com/shardkit/shardkit/tiercache v0.0.0
@@ -40,6 +42,7 @@ require (
 
 replace (
 	github.com/shardkit/shardkit/backends/goredis => ../../backends/goredis
+	github.com/shardkit/shardkit/backends/rueidis => ../../backends/rueidis
 	github.com/shardkit/shardkit/harness => ../../harness
 	github.com/shardkit/shardkit/proxy => ../../proxy
 	github.com/shardkit/shardkit/replset => ../../replset

@@ -15,8 +15,11 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/rueidis"
 
 	"github.com/shardkit/shardkit/backends/goredis"
+	rueidisbackend "github.com/shardkit/shardkit/backends/rueidis"
 	"github.com/shardkit/shardkit/harness"
 	"github.com/shardkit/shardkit/harness/harnesstest"
 	"github.com/shardkit/shardkit/proxy"
@@ -35,13 +38,17 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	logging.Disable() // go-redis prints each connection that is refused
 	os.Exit(harnesstest.Main(m))
 }
 
 func beProxy(addrs []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	shards, end := connect(addrs)
+	shards, end, err := connect("goredis", addrs)
+	if err != nil {
+		return err
+	}
 	defer end()
 	p, err := proxy.New(shards, nil)
 	if err != nil {
@@ -56,29 +63,53 @@ func beProxy(addrs []string) error {
 	return p.Serve(ctx, l)
 }
 
-// connect names the shards "shard-1" and so on.
-func connect(addrs []string) (shards map[string]tiercache.Shard, end func()) {
-	shards = map[string]tiercache.Shard{}
-	var clients []*redis.Client
-	for i, addr := range addrs {
+// open is a shard at an address, by each client.
+var open = map[string]func(addr string) (tiercache.Shard, func(), error){
+	"goredis": func(addr string) (tiercache.Shard, func(), error) {
 		client := redis.NewClient(&redis.Options{
 			Addr: addr, DialTimeout: 500 * time.Millisecond, DialerRetries: 1, ReadTimeout: 500 * time.Millisecond, WriteTimeout: 500 * time.Millisecond,
 		})
-		clients = append(clients, client)
-		shards[fmt.Sprintf("shard-%d", i+1)] = goredis.NewShard(client)
-	}
-	return shards, func() {
-		for _, client := range clients {
-			client.Close()
+		return goredis.NewShard(client), func() { client.Close() }, nil
+	},
+	"rueidis": func(addr string) (tiercache.Shard, func(), error) {
+		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true, ConnWriteTimeout: 500 * time.Millisecond})
+		if err != nil {
+			return nil, nil, err
+		}
+		s, err := rueidisbackend.NewShard(client)
+		return s, client.Close, err
+	},
+}
+
+// connect names the shards "shard-1" and so on.
+func connect(client string, addrs []string) (shards map[string]tiercache.Shard, end func(), err error) {
+	shards = map[string]tiercache.Shard{}
+	var ends []func()
+	end = func() {
+		for _, f := range ends {
+			f()
 		}
 	}
+	for i, addr := range addrs {
+		s, done, err := open[client](addr)
+		if err != nil {
+			end()
+			return nil, nil, err
+		}
+		ends = append(ends, done)
+		shards[fmt.Sprintf("shard-%d", i+1)] = s
+	}
+	return shards, end, nil
 }
 
 // serve serves a proxy over the servers until the test ends, or stop is called.
-func serve(t *testing.T, servers *harness.Shards) (p *proxy.Proxy, addr string, stop func()) {
+func serve(t *testing.T, client string, servers *harness.Shards) (p *proxy.Proxy, addr string, stop func()) {
 	t.Helper()
-	shards, end := connect(servers.Addrs())
-	p, err := proxy.New(shards, &proxy.Options{Log: slog.New(slog.DiscardHandler)})
+	shards, end, err := connect(client, servers.Addrs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err = proxy.New(shards, &proxy.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,12 +143,16 @@ func serve(t *testing.T, servers *harness.Shards) (p *proxy.Proxy, addr string, 
 
 // ask sends one request, and returns the answer's status, 0 for none, and body.
 func ask(method, url, body string) (int, string, http.Header) {
+	return askBy(http.DefaultClient, method, url, body)
+}
+
+func askBy(client *http.Client, method, url, body string) (int, string, http.Header) {
 	r, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
 		return 0, err.Error(), nil
 	}
 	r.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(r)
+	res, err := client.Do(r)
 	if err != nil {
 		return 0, err.Error(), nil
 	}
