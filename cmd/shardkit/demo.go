@@ -17,8 +17,10 @@ import (
 )
 
 type demoCmd struct {
-	Set   demoSetCmd   `cmd:"" default:"withargs" help:"A replicated set, on a Redis Cluster. The default."`
-	Remap demoRemapCmd `cmd:"" help:"What a cache loses when a shard comes or goes: by the ring, by hash modulo shards."`
+	Set      demoSetCmd      `cmd:"" default:"withargs" help:"A replicated set, on a Redis Cluster. The default."`
+	Failover demoFailoverCmd `cmd:"" help:"What programs with a cache see when a shard is killed, and when it comes back with old data."`
+	Hotkeys  demoHotkeysCmd  `cmd:"" help:"Which shard bears the load of keys that everybody reads, without copies and with them."`
+	Remap    demoRemapCmd    `cmd:"" help:"What a cache loses when a shard comes or goes: by the ring, by hash modulo shards."`
 }
 
 type demoSetCmd struct {

@@ -61,7 +61,7 @@ x{y}    y       12222  5301
 }
 
 func TestHelpHasExamples(t *testing.T) {
-	for _, args := range [][]string{{"slot", "--help"}, {"ring", "--help"}, {"serve", "--help"}, {"load", "--help"}, {"demo", "set", "--help"}, {"demo", "remap", "--help"}, {"up", "cluster", "--help"}, {"up", "shards", "--help"}} {
+	for _, args := range [][]string{{"slot", "--help"}, {"ring", "--help"}, {"serve", "--help"}, {"load", "--help"}, {"demo", "set", "--help"}, {"demo", "failover", "--help"}, {"demo", "hotkeys", "--help"}, {"demo", "remap", "--help"}, {"up", "cluster", "--help"}, {"up", "shards", "--help"}} {
 		got := shardkit(t, t.Context(), "", args...)
 		if got.code != exitOK || !strings.Contains(got.out, "Example") {
 			t.Errorf("%v: got exit %d, and no example in\n%s", args, got.code, got.out)
