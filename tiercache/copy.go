@@ -140,7 +140,7 @@ func (c *Cache[V]) promote(ctx context.Context, r route, k *hot.Key[heat]) (*rea
 	}
 	rd := reply.reading()
 	rd.values = reply.rest[:1]
-	return rd, nil
+	return rd, r.judge(ctx, rd)
 }
 
 // copied is a value for the holders of its key's copies; without an envelope it
@@ -162,7 +162,7 @@ func (c *Cache[V]) rewrite(ctx context.Context, r route, reply *scriptReply, key
 			continue
 		}
 		cp := copied{key: keys[i], sequence: reply.sequence, until: reply.sent + (ends-reply.us)*1000}
-		if it := items[i]; it.life > 0 {
+		if it := items[i]; it.life > 0 && len(it.tags) == 0 { // tags are of one shard
 			e := envelope{epoch: reply.epoch, sequence: reply.sequence, expiry: reply.us/1000 + it.life.Milliseconds()}
 			cp.envelope = e.head() + it.body
 		}

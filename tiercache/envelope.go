@@ -11,6 +11,7 @@ type envelope struct {
 	expiry          int64 // ms by the shard's clock
 	outage          int64
 	flags, codec    byte
+	tags            []string
 	payload         string
 }
 
@@ -20,7 +21,8 @@ const (
 	bodySize   = 2                // flags and codec
 	flagAbsent = 1                // the loader said that there is nothing
 	flagMarker = 2                // no value: a load is under way; the payload is its token
-	knownFlags = flagAbsent | flagMarker
+	flagTagged = 4                // tags stand before the payload
+	knownFlags = flagAbsent | flagMarker | flagTagged
 	tokenSize  = 16
 )
 
@@ -32,7 +34,11 @@ func parseEnvelope(s string) (e envelope, ok bool) {
 		return e, false
 	}
 	e.flags, e.codec, e.payload = s[headSize], s[headSize+1], s[headSize+bodySize:]
-	return e, e.flags&^knownFlags == 0
+	ok = e.flags&^knownFlags == 0
+	if ok && e.flags&flagTagged != 0 {
+		e.tags, e.payload, ok = cutTags(e.payload)
+	}
+	return e, ok
 }
 
 // parseHead reads what scripts write of an envelope.

@@ -12,8 +12,10 @@ type flight[V any] struct {
 	key     string
 	routing *routing
 	home    *view // whose flight it is
-	began   int64 // ns
-	heard   bool  // notices arrived then
+	tags    []string
+	before  []int64 // when each was last invalidated before the flight began
+	began   int64   // ns
+	heard   bool    // notices arrived then
 
 	silent  chan struct{} // closed once the shard has not answered
 	losing  sync.Once
@@ -72,7 +74,7 @@ func (fs *flights) remove(key string, f any) {
 // it. Where notices arrive, a write ends a flight. Where they do not, it takes
 // passengers for a heartbeat, so that nobody gets a value that was read long
 // before he asked.
-func (c *Cache[V]) join(key string) (f *flight[V], own bool) {
+func (c *Cache[V]) join(key string, tags []string) (f *flight[V], own bool) {
 	rs := c.routing.Load()
 	r := rs.route(key)
 	v := r.view.Load()
@@ -80,20 +82,34 @@ func (c *Cache[V]) join(key string) (f *flight[V], own bool) {
 	heard := r.counts(v.generation, t)
 	v.flights.mu.Lock()
 	defer v.flights.mu.Unlock()
-	if f, _ := v.flights.byKey[key].(*flight[V]); f != nil && f.routing == rs {
+	if f, _ := v.flights.byKey[key].(*flight[V]); f != nil && f.routing == rs && !f.outdated() {
 		if f.resting && c.fallback(f) != nil || !f.resting && (f.heard && heard || t-f.began < int64(c.opts.Heartbeat)) {
 			return f, false
 		}
 	}
 	f = &flight[V]{
-		key: key, routing: rs, home: v, began: t, heard: heard,
+		key: key, routing: rs, home: v, began: t, heard: heard, tags: tags,
 		silent: make(chan struct{}), done: make(chan struct{}),
+	}
+	for _, tag := range tags {
+		f.before = append(f.before, v.tag(tag).Load())
 	}
 	if v.flights.byKey == nil {
 		v.flights.byKey = make(map[string]any)
 	}
 	v.flights.byKey[key] = f
 	return f, true
+}
+
+// outdated reports whether a tag was invalidated since the flight began: who asks
+// now is to have another.
+func (f *flight[V]) outdated() bool {
+	for i, tag := range f.tags {
+		if f.home.tag(tag).Load() > f.before[i] {
+			return true
+		}
+	}
+	return false
 }
 
 // land ends a flight: who asks after those on board were told begins another. One
@@ -146,7 +162,7 @@ func (c *Cache[V]) wait(ctx context.Context, f *flight[V], own bool, late <-chan
 			case own || c.coder.keep:
 				return f.value, nil
 			}
-			return c.coder.decode(f.body[1], f.body[bodySize:])
+			return c.coder.decode(f.body[1], payloadOf(f.body))
 		case <-late:
 			if e := c.fallback(f); e != nil {
 				return c.stale(e)
@@ -204,7 +220,7 @@ func (c *Cache[V]) held(key string) (e *entry[V], counts bool) {
 	}
 	e, ok := c.local.GetIfPresent(key)
 	t := now()
-	if !ok || e.absent || t >= e.expires+int64(c.opts.StaleFor) || e.generation < e.remote.unbroken.Load() ||
+	if !ok || e.absent || t >= e.expires+int64(c.opts.StaleFor) || e.generation < e.remote.unbroken.Load() || later(e.tags, e.sequence) ||
 		e.stand != nil && e.stand.routing != c.routing.Load() {
 		return nil, false
 	}

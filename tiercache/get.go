@@ -76,6 +76,11 @@ func (c *Cache[V]) count(f found[V]) {
 // accept judges what a shard returned for key in a reading that began under v,
 // and takes it into L1.
 func (c *Cache[V]) accept(r route, v *view, rd *reading, key string, raw any) (f found[V]) {
+	if text, ok := raw.(voided); ok {
+		c.stats.voided.Add(1)
+		f.over = string(text[:headSize])
+		return f
+	}
 	text, ok := raw.(string)
 	if !ok || !rd.known {
 		return f
@@ -101,7 +106,7 @@ func (c *Cache[V]) accept(r route, v *view, rd *reading, key string, raw any) (f
 	left := r.remaining(e.expiry, rd.sent)
 	f.found, f.absent, f.text, f.ends = true, e.absent(), text, rd.sent+int64(left)
 	if v != nil && (v.epoch.Load() == rd.state.epoch || c.off.epoch) {
-		c.remember(v, key, c.newEntry(r, v, f.value, e.codec, e.payload, f.absent, rd.state.sequence, rd.sent, int64(left)))
+		c.remember(v, key, c.newEntry(r, v, f.value, e.codec, e.payload, f.absent, e.tags, rd.state.sequence, rd.sent, int64(left)))
 	}
 	return f
 }
@@ -113,13 +118,13 @@ func (c *Cache[V]) corrupt(r *remote, key string, err error) {
 
 // newEntry is an entry that lives for left ns from at, and no longer than
 // Options.LocalTTL.
-func (c *Cache[V]) newEntry(r route, v *view, value V, codec byte, payload string, absent bool, sequence, at, left int64) *entry[V] {
+func (c *Cache[V]) newEntry(r route, v *view, value V, codec byte, payload string, absent bool, tags []string, sequence, at, left int64) *entry[V] {
 	if c.opts.LocalTTL > 0 {
 		left = min(left, int64(c.opts.LocalTTL))
 	}
 	e := &entry[V]{
 		remote: r.remote, stand: r.stand, generation: v.generation, sequence: sequence, began: at, expires: at + left,
-		size: uint32(min(c.coder.size(codec, payload), math.MaxUint32)), codec: codec, absent: absent,
+		size: uint32(min(c.coder.size(codec, payload), math.MaxUint32)), codec: codec, absent: absent, tags: v.stripesOf(tags),
 	}
 	e.due.Store(c.aheadOf(e.expires, left))
 	if c.coder.keep {

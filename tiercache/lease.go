@@ -28,15 +28,19 @@ type Found[V any] struct {
 // Without a value it is ErrNotFound, and Found.Lease, under which Fill stores
 // one. A lease lasts for Options.LoadTimeout; who asks meanwhile gets the same.
 // There is none where a loader said that the key has no value, for as long as
-// that is remembered.
-func (c *Cache[V]) GetOrLease(ctx context.Context, key string) (f Found[V], err error) {
+// that is remembered. Tags that Fill is to give to the value are given here, too.
+func (c *Cache[V]) GetOrLease(ctx context.Context, key string, opts ...CallOption) (f Found[V], err error) {
 	if e := c.hit(key); e != nil {
 		c.stats.localHits.add()
 		f.Left = time.Duration(e.expires - now())
 		f.Value, err = c.value(e)
 		return f, err
 	}
-	if err := c.closed(); err != nil {
+	tags, err := tagsOf(opts)
+	if err == nil {
+		err = c.closed()
+	}
+	if err != nil {
 		return f, err
 	}
 	r := c.route(key)
@@ -46,16 +50,20 @@ func (c *Cache[V]) GetOrLease(ctx context.Context, key string) (f Found[V], err 
 	}
 	if !held.found {
 		v := r.synced()
-		reply, _, err := c.lease(ctx, r, []string{key}, []string{held.over})
+		reply, _, err := c.lease(ctx, r, []string{key}, []string{held.over}, tags)
 		if err != nil {
 			return f, &ShardError{r.name, "lease", err}
 		}
-		text, _ := reply.rest[0].(string)
+		rd := reply.reading()
+		if err := r.judge(ctx, rd); err != nil {
+			return f, &ShardError{r.name, "lease", err}
+		}
+		text, _ := rd.values[0].(string)
 		if e, ok := parseEnvelope(text); ok && e.marker() {
 			f.Lease = e.payload
 			return f, ErrNotFound
 		}
-		held = c.accept(r, v, reply.reading(), key, reply.rest[0])
+		held = c.accept(r, v, rd, key, rd.values[0])
 	}
 	if !held.found || held.absent {
 		return f, ErrNotFound
@@ -68,7 +76,7 @@ func (c *Cache[V]) GetOrLease(ctx context.Context, key string) (f Found[V], err 
 // does not. It is no write: it replaces nothing. With any other error the
 // outcome is unknown.
 func (c *Cache[V]) Fill(ctx context.Context, key, lease string, value V, opts ...CallOption) error {
-	body, life, err := c.prepare(value, opts)
+	it, err := c.prepare(value, opts)
 	if err == nil {
 		err = c.closed()
 	}
@@ -81,8 +89,10 @@ func (c *Cache[V]) Fill(ctx context.Context, key, lease string, value V, opts ..
 	if len(lease) != tokenSize {
 		return ErrLease
 	}
-	args := []string{lease, strconv.FormatInt(r.life(life).Milliseconds(), 10), body}
-	reply, err := r.call(ctx, &script.Fill, []string{c.place(key)}, args...)
+	life := r.life(it.life)
+	args := []string{lease, strconv.FormatInt(life.Milliseconds(), 10), it.body}
+	sc, places, args := c.scriptFor(&script.Fill, &script.TaggedFill, it.tags, life, []string{c.place(key)}, args)
+	reply, err := r.call(ctx, sc, places, args...)
 	switch {
 	case err != nil:
 		return &ShardError{r.name, "fill", err}
@@ -94,7 +104,7 @@ func (c *Cache[V]) Fill(ctx context.Context, key, lease string, value V, opts ..
 	}
 	c.stats.fills.Add(1)
 	if v != nil && v.epoch.Load() == reply.epoch {
-		if e := c.bodyEntry(r, v, body, reply.sequence, at, int64(r.life(life))); e != nil {
+		if e := c.bodyEntry(r, v, it.body, reply.sequence, at, int64(life)); e != nil {
 			c.remember(v, key, e)
 		}
 	}

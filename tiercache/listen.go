@@ -143,9 +143,14 @@ func (r *remote) hear(payload string) {
 		if !ok || len(key) < prefix {
 			break
 		}
+		if tag, ok := strings.CutPrefix(key[prefix-1:], tagKind); ok {
+			raise(v.tag(tag), n.sequence)
+			continue
+		}
 		v.wrote(key[prefix:], n.sequence)
 		r.invalidate(r, key[prefix:], n.sequence)
 	}
+	raise(&v.heard, l.last) // after the tags
 	if n.keys != "" {
 		r.end(endBroken, errBroken)
 		l.broken = true
@@ -241,6 +246,7 @@ func (r *remote) beat(ctx context.Context, ping func(context.Context) error) err
 		l.last = max(l.last, reply.sequence)
 		r.unbroken.Store(v.generation)
 		v.base = l.last
+		raise(&v.heard, l.last)
 		v.epoch.Store(reply.epoch)
 		l.lost = false
 		r.events.tell(EventListening, r.name, "", nil)

@@ -80,7 +80,7 @@ func (c *Cache[V]) reload(key string, load Reloader[V]) BatchLoader[V] {
 // load joins key's flight, or starts it, and waits.
 func (c *Cache[V]) load(ctx context.Context, key string, load BatchLoader[V], opts []CallOption) (V, error) {
 	var zero V
-	_, err := c.opts.life(opts)
+	_, tags, err := c.opts.call(opts)
 	if err == nil {
 		err = c.closed()
 	}
@@ -92,7 +92,7 @@ func (c *Cache[V]) load(ctx context.Context, key string, load BatchLoader[V], op
 	}
 	late, stop := c.soft()
 	defer stop()
-	f, own := c.join(key)
+	f, own := c.join(key, tags)
 	if own {
 		c.fly(ctx, []*flight[V]{f}, load, opts)
 	}
@@ -127,9 +127,10 @@ func (c *Cache[V]) run(ctx context.Context, fs []*flight[V], load BatchLoader[V]
 	if fs = c.ask(ctx, fs); len(fs) == 0 {
 		return
 	}
+	tags, _ := tagsOf(opts)
 	for began := now(); ; {
 		crews := c.crews(fs)
-		each(crews, func(cr *crew[V]) { c.mark(ctx, cr) })
+		each(crews, func(cr *crew[V]) { c.mark(ctx, cr, tags) })
 		c.call(ctx, crews, load, opts)
 		fs = nil
 		for _, cr := range crews {
@@ -196,7 +197,7 @@ func (c *Cache[V]) ask(ctx context.Context, fs []*flight[V]) (rest []*flight[V])
 // mark leaves markers for the keys that are missing, and keeps the flights of
 // those that are to be loaded. A crew whose shard has just failed to answer goes
 // without.
-func (c *Cache[V]) mark(ctx context.Context, cr *crew[V]) {
+func (c *Cache[V]) mark(ctx context.Context, cr *crew[V], tags []string) {
 	v, synced := cr.view.Load(), cr.synced()
 	blind := false
 	var fs, renewing []*flight[V]
@@ -218,7 +219,7 @@ func (c *Cache[V]) mark(ctx context.Context, cr *crew[V]) {
 	var token string
 	if !blind {
 		var err error
-		reply, token, err = c.lease(ctx, cr.route, keysOf(fs), over)
+		reply, token, err = c.lease(ctx, cr.route, keysOf(fs), over, tags)
 		blind = err != nil
 	}
 	if blind {
@@ -231,15 +232,18 @@ func (c *Cache[V]) mark(ctx context.Context, cr *crew[V]) {
 		return
 	}
 	rd := reply.reading()
+	if cr.judge(ctx, rd) != nil {
+		rd.known = false
+	}
 	for i, f := range fs {
-		text, _ := reply.rest[i].(string)
+		text, _ := rd.values[i].(string)
 		if e, ok := parseEnvelope(text); ok && e.marker() {
 			f.stands, f.leads = e.payload, e.payload == token
 			if !f.leads && c.waits(ctx, f, text) {
 				cr.waiting = append(cr.waiting, f)
 				continue
 			}
-		} else if got := c.accept(cr.route, synced, rd, f.key, reply.rest[i]); got.found {
+		} else if got := c.accept(cr.route, synced, rd, f.key, rd.values[i]); got.found {
 			if f.rival != "" {
 				c.stats.awaited.Add(1)
 			}
@@ -274,8 +278,8 @@ func (c *Cache[V]) call(ctx context.Context, crews []*crew[V], load BatchLoader[
 				continue
 			}
 			value, ok := got[f.key]
-			life, _ := c.opts.life(opts)
-			if items[i], f.err = c.item(value, !ok, life); f.err == nil {
+			life, tags, _ := c.opts.call(opts)
+			if items[i], f.err = c.item(value, !ok, life, tags); f.err == nil {
 				f.value, f.absent, f.body = value, !ok, items[i].body
 			}
 			if f.absent {
@@ -334,11 +338,12 @@ func call[T any](ctx context.Context, stats *cacheStats, load func(context.Conte
 
 // lease asks for values or markers of keys; what has the head given in over counts
 // as missing. New markers have the token that is returned.
-func (c *Cache[V]) lease(ctx context.Context, r route, keys, over []string) (reply *scriptReply, own string, err error) {
+func (c *Cache[V]) lease(ctx context.Context, r route, keys, over, tags []string) (reply *scriptReply, own string, err error) {
 	var token [tokenSize]byte
 	rand.Read(token[:])
 	args := append([]string{strconv.FormatInt(c.opts.LoadTimeout.Milliseconds(), 10), string(token[:])}, over...)
-	reply, err = r.call(ctx, &script.Lease, c.places(keys), args...)
+	sc, places, args := c.scriptFor(&script.Lease, &script.TaggedLease, tags, c.opts.LoadTimeout, c.places(keys), args)
+	reply, err = r.call(ctx, sc, places, args...)
 	if err == nil && len(reply.rest) != len(keys) {
 		err = errReply
 	}
@@ -348,15 +353,18 @@ func (c *Cache[V]) lease(ctx context.Context, r route, keys, over []string) (rep
 var errReply = errors.New("a script's reply is short")
 
 // item is a loaded value for the shard. A life of 0 keeps none.
-func (c *Cache[V]) item(value V, absent bool, life time.Duration) (item, error) {
+func (c *Cache[V]) item(value V, absent bool, life time.Duration, tags []string) (item, error) {
 	if absent {
 		if c.opts.NegativeTTL < 0 {
-			return item{}, nil
+			return item{tags: tags}, nil
 		}
-		return item{absentBody, milliseconds(c.opts.jittered(c.opts.NegativeTTL))}, nil
+		return item{withTags(absentBody, tags), milliseconds(c.opts.jittered(c.opts.NegativeTTL)), tags}, nil
 	}
 	body, err := c.coder.encode(value)
-	return item{body, life}, err
+	if err != nil {
+		return item{}, err
+	}
+	return item{withTags(body, tags), life, tags}, nil
 }
 
 // finish stores loaded values where nothing was written since their load began,
@@ -383,7 +391,8 @@ func (c *Cache[V]) finish(ctx context.Context, cr *crew[V], items []item) {
 		return
 	}
 	v := cr.synced()
-	reply, err := cr.call(ctx, &script.Fill, places, args...)
+	sc, places, args := c.scriptFor(&script.Fill, &script.TaggedFill, items[which[0]].tags, cr.life(longest(items)), places, args)
+	reply, err := cr.call(ctx, sc, places, args...)
 	if err != nil || len(reply.rest) != len(which) {
 		return // the value was loaded, which is what counts
 	}
@@ -424,7 +433,7 @@ func (c *Cache[V]) finishBlind(r route, f *flight[V], it item, at int64) {
 // remark takes markers anew, whatever happened since the load began: for tests,
 // which show that this is wrong.
 func (c *Cache[V]) remark(ctx context.Context, cr *crew[V]) {
-	reply, _, err := c.lease(ctx, cr.route, keysOf(cr.flights), make([]string, len(cr.flights)))
+	reply, _, err := c.lease(ctx, cr.route, keysOf(cr.flights), make([]string, len(cr.flights)), nil)
 	if err != nil {
 		return
 	}

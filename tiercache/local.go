@@ -18,9 +18,10 @@ type entry[V any] struct {
 
 	due atomic.Int64 // from when on a load is begun ahead of that, ns
 
-	value   V      // where the coder keeps values
-	payload string // where it does not
-	size    uint32 // of the payload
+	value   V               // where the coder keeps values
+	payload string          // where it does not
+	tags    []*atomic.Int64 // the stripes of its tags
+	size    uint32          // of the payload
 	codec   byte
 	absent  bool
 	blind   bool // loaded while the shard did not answer: counts without trust
@@ -56,6 +57,9 @@ func (c *Cache[V]) hit(key string) *entry[V] {
 	}
 	if e.stand != nil && e.stand.routing != c.routing.Load() {
 		return nil // the owner may be back
+	}
+	if later(e.tags, e.sequence) {
+		return nil
 	}
 	t := now()
 	if t >= e.expires || !e.remote.counts(e.generation, t) && !(e.blind && e.remote.generation.Load() == e.generation) {

@@ -19,7 +19,7 @@ import (
 func (c *Cache[V]) GetMany(ctx context.Context, keys []string, load BatchLoader[V], opts ...CallOption) (map[string]V, error) {
 	values := make(map[string]V, len(keys))
 	failed := KeysError{Op: "get"}
-	_, err := c.opts.life(opts)
+	_, tags, err := c.opts.call(opts)
 	if err == nil {
 		err = c.closed()
 	}
@@ -51,7 +51,7 @@ func (c *Cache[V]) GetMany(ctx context.Context, keys []string, load BatchLoader[
 		}
 		return values, failed.orNil()
 	}
-	c.loadMany(ctx, missing, load, opts, values, &failed)
+	c.loadMany(ctx, missing, load, opts, tags, values, &failed)
 	return values, failed.orNil()
 }
 
@@ -195,12 +195,12 @@ func each[P any](parts []P, f func(P)) {
 
 // loadMany loads what is missing of all parts, with one call for what nobody else
 // in this process loads.
-func (c *Cache[V]) loadMany(ctx context.Context, parts []*part[V], load BatchLoader[V], opts []CallOption, values map[string]V, failed *KeysError) {
+func (c *Cache[V]) loadMany(ctx context.Context, parts []*part[V], load BatchLoader[V], opts []CallOption, tags []string, values map[string]V, failed *KeysError) {
 	var fs, own []*flight[V]
 	mine := make(map[*flight[V]]bool)
 	for _, p := range parts {
 		for i, key := range p.missing {
-			f, isNew := c.join(key)
+			f, isNew := c.join(key, tags)
 			fs = append(fs, f)
 			if !isNew {
 				continue

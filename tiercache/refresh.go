@@ -30,12 +30,13 @@ func (c *Cache[V]) due(e *entry[V]) bool {
 
 // refresh loads keys behind, unless that is under way.
 func (c *Cache[V]) refresh(ctx context.Context, keys []string, load BatchLoader[V], opts []CallOption) {
-	if _, err := c.opts.life(opts); err != nil {
+	_, tags, err := c.opts.call(opts)
+	if err != nil {
 		return
 	}
 	var own []*flight[V]
 	for _, key := range keys {
-		if f, isNew := c.join(key); isNew {
+		if f, isNew := c.join(key, tags); isNew {
 			f.renews = true
 			own = append(own, f)
 		}

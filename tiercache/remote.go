@@ -226,7 +226,7 @@ type scriptReply struct {
 
 // reading is a reply with values.
 func (s *scriptReply) reading() *reading {
-	return &reading{state: state{epoch: s.epoch, sequence: s.sequence}, known: true, sent: s.sent, at: s.received, outage: s.outage}
+	return &reading{state: state{epoch: s.epoch, sequence: s.sequence}, known: true, sent: s.sent, at: s.received, outage: s.outage, values: s.rest}
 }
 
 // hello has the shard compare its run id with the state's, and begin a new epoch
@@ -301,7 +301,7 @@ func (r *remote) read(ctx context.Context, keys []string) (*reading, error) {
 		}
 		// Nobody has watched it for a while: it may be back from an outage, or with an old snapshot's state.
 		if r.off.verify || r.clock.latest(rd.at)-rd.state.verified*1000 < int64(r.opts.window()) {
-			return rd, nil
+			return rd, r.judge(ctx, rd)
 		}
 		if attempt > 0 {
 			rd.known = false

@@ -24,6 +24,7 @@ type Stats struct {
 	Refreshes    uint64 // loads that began ahead of a value's end (Options.RefreshAhead)
 	Awaited      uint64 // values that another process loaded while this one waited (Options.FleetWait)
 	Corrupt      uint64 // values on a shard that were no envelope or did not decode, taken for misses
+	Voided       uint64 // values on a shard that were misses: a tag of theirs was invalidated, or its key evicted
 	LocalEntries int    // now, about
 
 	Shards []ShardStats // in the order of their names
@@ -73,6 +74,7 @@ func (c *Cache[V]) Stats() Stats {
 		Refreshes:    c.stats.refreshes.Load(),
 		Awaited:      c.stats.awaited.Load(),
 		Corrupt:      c.stats.corrupt.Load(),
+		Voided:       c.stats.voided.Load(),
 	}
 	if c.local != nil {
 		s.LocalEntries = c.local.EstimatedSize()
@@ -84,10 +86,10 @@ func (c *Cache[V]) Stats() Stats {
 }
 
 type cacheStats struct {
-	localHits                                                      counter
-	shardHits, misses, loads, loadErrors, fills, blindLoads        atomic.Uint64
-	refusedFills, refusedLocal, stale, refreshes, awaited, corrupt atomic.Uint64
-	copyHits, promotions                                           atomic.Uint64
+	localHits                                                              counter
+	shardHits, misses, loads, loadErrors, fills, blindLoads                atomic.Uint64
+	refusedFills, refusedLocal, stale, refreshes, awaited, corrupt, voided atomic.Uint64
+	copyHits, promotions                                                   atomic.Uint64
 }
 
 // counter is counted from many processors at once: each addition goes to one of

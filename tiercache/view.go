@@ -29,6 +29,11 @@ type view struct {
 	// nil without it.
 	changes *[stripes]atomic.Int64
 
+	// heard is the last sequence heard of: the view knows of each tag invalidated from
+	// base to there. tags hold, for the tags that hash to each, when one last was.
+	heard atomic.Int64
+	tags  [tagStripes]atomic.Int64
+
 	// failed counts this process's own writes with unknown outcome.
 	failed atomic.Int64
 
@@ -45,7 +50,10 @@ func (r *remote) newView() *view {
 	return v
 }
 
-const stripes = 1 << 12
+const (
+	stripes    = 1 << 12
+	tagStripes = 1 << 10
+)
 
 var stripeSeed = maphash.MakeSeed()
 

@@ -17,11 +17,11 @@ import (
 // after the deadline (ctx's or Options.Timeout, whichever is first). ErrLate and
 // ErrUnavailable mean that it is not.
 func (c *Cache[V]) Set(ctx context.Context, key string, value V, opts ...CallOption) error {
-	body, life, err := c.prepare(value, opts)
+	it, err := c.prepare(value, opts)
 	if err != nil {
 		return err
 	}
-	return c.write(ctx, "set", c.route(key), []string{key}, []item{{body, life}})
+	return c.write(ctx, "set", c.route(key), []string{key}, []item{it})
 }
 
 // Delete removes the key's value everywhere. Errors are as for Set.
@@ -36,12 +36,12 @@ func (c *Cache[V]) SetMany(ctx context.Context, values map[string]V, opts ...Cal
 	keys := make([]string, 0, len(values))
 	items := make([]item, 0, len(values))
 	for key, value := range values {
-		body, life, err := c.prepare(value, opts)
+		it, err := c.prepare(value, opts)
 		if err != nil {
 			failed.add(err, key)
 			continue
 		}
-		keys, items = append(keys, key), append(items, item{body, life})
+		keys, items = append(keys, key), append(items, it)
 	}
 	c.writeMany(ctx, &failed, keys, items)
 	return failed.orNil()
@@ -54,12 +54,12 @@ func (c *Cache[V]) DeleteMany(ctx context.Context, keys ...string) error {
 	return failed.orNil()
 }
 
-func (c *Cache[V]) prepare(value V, opts []CallOption) (body string, life time.Duration, err error) {
-	if life, err = c.opts.life(opts); err != nil {
-		return "", 0, err
+func (c *Cache[V]) prepare(value V, opts []CallOption) (item, error) {
+	life, tags, err := c.opts.call(opts)
+	if err != nil {
+		return item{}, err
 	}
-	body, err = c.coder.encode(value)
-	return body, life, err
+	return c.item(value, false, life, tags)
 }
 
 // A step of a write on many keys holds at most so many, and so many bytes unless
@@ -100,6 +100,7 @@ func (c *Cache[V]) writeMany(ctx context.Context, failed *KeysError, keys []stri
 type item struct {
 	body string
 	life time.Duration
+	tags []string // those of all items of a call are the same
 }
 
 // write sets or deletes keys of one route.
@@ -110,7 +111,7 @@ func (c *Cache[V]) write(ctx context.Context, op string, r route, keys []string,
 	v := r.synced()
 	began := now()
 	places := c.places(keys)
-	reply, err := c.writeTo(ctx, r, places, items)
+	reply, err := c.writeTo(ctx, r, places, items, items[0].tags)
 	if errors.Is(err, errRouted) && ctx.Err() == nil {
 		return c.writeAnew(ctx, op, keys, items)
 	}
@@ -164,7 +165,7 @@ func (c *Cache[V]) writeAnew(ctx context.Context, op string, keys []string, item
 // bodyEntry is an entry of a body that was stored on the shard; nil if it does not
 // decode what it encoded, which readers will find out.
 func (c *Cache[V]) bodyEntry(r route, v *view, body string, sequence, at, life int64) *entry[V] {
-	absent, codec, payload := body[0]&flagAbsent != 0, body[1], body[bodySize:]
+	absent, codec, payload := body[0]&flagAbsent != 0, body[1], payloadOf(body)
 	var value V
 	if c.coder.keep && !absent {
 		var err error
@@ -172,23 +173,24 @@ func (c *Cache[V]) bodyEntry(r route, v *view, body string, sequence, at, life i
 			return nil
 		}
 	}
-	return c.newEntry(r, v, value, codec, payload, absent, sequence, at, life)
+	return c.newEntry(r, v, value, codec, payload, absent, tagsIn(body), sequence, at, life)
 }
 
-func (c *Cache[V]) writeTo(ctx context.Context, r route, places []string, items []item) (*scriptReply, error) {
+func (c *Cache[V]) writeTo(ctx context.Context, r route, places []string, items []item, tags []string) (*scriptReply, error) {
 	ctx, cancel := r.deadlines.limit(ctx)
 	defer cancel()
 	if err := r.ready(ctx); err != nil {
 		return nil, err
 	}
-	args := make([]string, 2, 2+2*len(places))
+	args := make([]string, 2, 4+2*len(places))
 	args[1] = r.channel
 	for _, it := range items {
 		args = append(args, strconv.FormatInt(r.life(it.life).Milliseconds(), 10), it.body)
 	}
+	sc, places, args := c.scriptFor(&script.Write, &script.TaggedWrite, tags, r.life(longest(items)), places, args)
 	for attempt := 0; ; attempt++ {
 		args[0] = strconv.FormatInt(r.deadline(ctx), 10)
-		reply, err := r.call(ctx, &script.Write, places, args...)
+		reply, err := r.call(ctx, sc, places, args...)
 		if err != nil {
 			return nil, err
 		}

@@ -41,7 +41,7 @@ func (c *call) promote() any {
 		reply = held.text
 	}
 	ends := int64(0)
-	if current, isMarker := c.marks(held.text); current && !isMarker {
+	if current, isMarker := c.marks(held.text); current && !isMarker && held.text[headSize]&tagged == 0 {
 		ends = c.mark(key, c.number(1), c.number(2))
 	}
 	if c.changed {

@@ -33,6 +33,9 @@ func init() {
 		{script.Raise, (*call).raise},
 		{script.ReadNotes, (*call).readNotes},
 		{script.Forget, (*call).forget},
+		{script.TaggedWrite, (*call).taggedWrite},
+		{script.TaggedLease, (*call).taggedLease},
+		{script.TaggedFill, (*call).taggedFill},
 	} {
 		scripts[k.script.SHA] = known{k.script.Source, k.run}
 		if stand := k.script.Stand; stand != nil {
@@ -179,6 +182,7 @@ func integers(ns ...int64) string {
 const (
 	headSize = 35
 	marker   = 2 // a flag
+	tagged   = 4 // another
 )
 
 func (c *call) head(expiry int64) string {

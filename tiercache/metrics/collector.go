@@ -34,6 +34,7 @@ func NewCollector(name string, cache Source) prometheus.Collector {
 	c.blindLoads = desc("blind_loads_total", "Loads without a marker, since the shard did not answer: nothing was stored on it.")
 	c.fills = desc("fills_total", "Loaded values, by what became of them on the shard: stored, or refused since the key was written meanwhile.", "outcome")
 	c.corrupt = desc("corrupt_values_total", "Values on shards that could not be read, taken for misses: of another codec, cut short, or foreign.")
+	c.voided = desc("voided_values_total", "Values on shards that were misses since a tag of theirs was invalidated, or its key evicted.")
 	c.localEntries = desc("local_entries", "Entries in this process, about.")
 	c.localRefused = desc("local_refused_total", "Values kept out of this process since a later write of their key was known.")
 
@@ -51,8 +52,8 @@ type collector struct {
 	cache Source
 	all   []*prometheus.Desc
 
-	reads, loads, loadErrors, blindLoads, fills, corrupt, localEntries, localRefused *prometheus.Desc
-	commands, commandErrors, commandsRefused, duration, synced, lag, resets          *prometheus.Desc
+	reads, loads, loadErrors, blindLoads, fills, corrupt, voided, localEntries, localRefused *prometheus.Desc
+	commands, commandErrors, commandsRefused, duration, synced, lag, resets                  *prometheus.Desc
 }
 
 // Describe is prometheus.Collector's.
@@ -80,6 +81,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	count(c.fills, s.Fills, "stored")
 	count(c.fills, s.RefusedFills, "refused")
 	count(c.corrupt, s.Corrupt)
+	count(c.voided, s.Voided)
 	gauge(c.localEntries, float64(s.LocalEntries))
 	count(c.localRefused, s.RefusedLocal)
 	for _, shard := range s.Shards {

@@ -31,6 +31,11 @@ var (
 	Forget    = newScript("forget", "notes", "forget")
 	Promote   = newScript("promote", "owner", "envelope", "hot", "promote")
 	Copy      = newScript("copy", "copy")
+
+	// For values with tags.
+	TaggedWrite = bothWays("tagged write", "tags", "tagged_write", "hot", "write")
+	TaggedLease = bothWays("tagged lease", "envelope", "tags", "tagged_lease", "lease")
+	TaggedFill  = bothWays("tagged fill", "envelope", "tags", "tagged_fill", "fill")
 )
 
 const (

@@ -8,7 +8,7 @@
 --       3 their life that must be left for nothing to be done, us
 --
 -- Returns {epoch, sequence, now in us, the value, until when copies may be read},
--- the last 0 if there is no value, negative if another reader marked the key of late; or
+-- the last 0 if there is no value that can be copied, negative if another reader marked the key of late; or
 -- {0, 2, now} where nobody watched the shard.
 
 if unwatched() then
@@ -17,7 +17,7 @@ if unwatched() then
 end
 local value, ends = redis.pcall('GET', KEYS[2]), 0
 local current, marker = marks(value)
-if current and not marker then
+if current and not marker and math.floor(string.byte(value, HEAD + 1) / 4) % 2 == 0 then -- tags are of one shard
   ends = tonumber(redis.call('ZSCORE', copied, KEYS[2]) or 0)
   if ends - now > tonumber(ARGV[3]) then
     ends = -ends
