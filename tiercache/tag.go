@@ -240,8 +240,9 @@ func later(stripes []*atomic.Int64, sequence int64) bool {
 type voided string
 
 // judge finds the values of a reading that are misses by their tags. Most of the
-// time the view knows, which has heard of every tag that was invalidated since it was
-// synchronised. Older values have their tags' keys looked at, all in one round trip.
+// time the view knows, which hears of every tag that is invalidated since it was
+// synchronised, as L1 hears of writes. Older values have their tags' keys looked at,
+// all in one round trip.
 func (r *remote) judge(ctx context.Context, rd *reading) error {
 	var doubtful []int
 	var tags []string
@@ -305,6 +306,9 @@ func (r *remote) knows(e *envelope, rd *reading) bool {
 		return false
 	}
 	heard := v.heard.Load()
+	if r.opts.LocalBytes < 0 && heard < rd.state.sequence {
+		return false // without L1 nothing is read that a notice under way would have ended
+	}
 	for _, tag := range e.tags {
 		if v.tag(tag).Load() > e.sequence {
 			return false

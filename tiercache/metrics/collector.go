@@ -32,9 +32,12 @@ func NewCollector(name string, cache Source) prometheus.Collector {
 	c.loads = desc("loads_total", "Calls of loaders.")
 	c.loadErrors = desc("load_errors_total", "Calls of loaders that failed. That there is nothing is no failure.")
 	c.blindLoads = desc("blind_loads_total", "Loads without a marker, since the shard did not answer: nothing was stored on it.")
+	c.refreshes = desc("refreshes_total", "Loads that began ahead of a value's end.")
+	c.awaited = desc("awaited_total", "Values that another process loaded while this one waited.")
 	c.fills = desc("fills_total", "Loaded values, by what became of them on the shard: stored, or refused since the key was written meanwhile.", "outcome")
 	c.corrupt = desc("corrupt_values_total", "Values on shards that could not be read, taken for misses: of another codec, cut short, or foreign.")
 	c.voided = desc("voided_values_total", "Values on shards that were misses since a tag of theirs was invalidated, or its key evicted.")
+	c.stale = desc("stale_values_total", "Values of before that were given since a load failed, or took too long.")
 	c.localEntries = desc("local_entries", "Entries in this process, about.")
 	c.localRefused = desc("local_refused_total", "Values kept out of this process since a later write of their key was known.")
 
@@ -52,8 +55,9 @@ type collector struct {
 	cache Source
 	all   []*prometheus.Desc
 
-	reads, loads, loadErrors, blindLoads, fills, corrupt, voided, localEntries, localRefused *prometheus.Desc
-	commands, commandErrors, commandsRefused, duration, synced, lag, resets                  *prometheus.Desc
+	reads, loads, loadErrors, blindLoads, refreshes, awaited, fills         *prometheus.Desc
+	corrupt, voided, stale, localEntries, localRefused                      *prometheus.Desc
+	commands, commandErrors, commandsRefused, duration, synced, lag, resets *prometheus.Desc
 }
 
 // Describe is prometheus.Collector's.
@@ -78,10 +82,13 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	count(c.loads, s.Loads)
 	count(c.loadErrors, s.LoadErrors)
 	count(c.blindLoads, s.BlindLoads)
+	count(c.refreshes, s.Refreshes)
+	count(c.awaited, s.Awaited)
 	count(c.fills, s.Fills, "stored")
 	count(c.fills, s.RefusedFills, "refused")
 	count(c.corrupt, s.Corrupt)
 	count(c.voided, s.Voided)
+	count(c.stale, s.Stale)
 	gauge(c.localEntries, float64(s.LocalEntries))
 	count(c.localRefused, s.RefusedLocal)
 	for _, shard := range s.Shards {
