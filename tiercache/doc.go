@@ -37,7 +37,7 @@
 // Delete in place of Set.
 //
 // A master that dies with writes that its replica has not seen, and commands that other programs send to the cache's
-// keys, are not noticed by L1 before its values expire. Where no process reaches both a shard and the one that stands in for it, each side reads
+// keys, are not noticed by L1 before its values expire; the latter are, with Options.Tracking. Where no process reaches both a shard and the one that stands in for it, each side reads
 // its own. A write whose context was cancelled, not timed out, may still take effect until its
 // deadline.
 //
@@ -48,6 +48,11 @@
 // RefreshAhead spare callers what stands behind the cache when that is down, slow, or just busy; [Cache.GetOrReload] spares it the work where
 // nothing changed. docs/decisions/0005-loads-that-protect.md has the reasons.
 //
+// # Tags
+//
+// [Tags] given to Set or a load let [Cache.InvalidateTag] make all values that have one of them misses: one round trip a shard, no matter how many there
+// are, with the same bound as Delete. A load that is under way is not stored. [Cache.DeletePrefix] walks all keys instead, for rare use.
+//
 // # Values
 //
 // A value is stored by a [Codec]: JSON, or as it is where V is string or []byte. Callers get values of their own, unless V holds nothing that can
@@ -56,8 +61,9 @@
 //
 // # Errors
 //
-// errors.Is finds [ErrNotFound], [ErrUnavailable], [ErrLate], [ErrTTL], [ErrClosed] and what ended the context; errors.As finds a [*ShardError], a
+// errors.Is finds [ErrNotFound], [ErrUnavailable], [ErrLate], [ErrTTL], [ErrTag], [ErrClosed] and what ended the context; errors.As finds a [*ShardError], a
 // [*LoadError] (with a [*PanicError] within, if the loader panicked) and, from operations on many keys, a [*KeysError] with the error of each key.
 //
-// The protocol and what each bound rests on: docs/decisions/0004-coherence-of-a-cache.md, and 0006-a-cache-through-outages.md.
+// The protocol and what each bound rests on: docs/decisions/0004-coherence-of-a-cache.md; 0006-a-cache-through-outages.md;
+// 0007-tags-and-tracking.md.
 package tiercache

@@ -28,11 +28,12 @@ type row struct {
 type ending int
 
 const (
-	endLost   ending = iota // the subscription was lost
-	endGap                  // a notice did not arrive
-	endEpoch                // the shard holds other data
-	endBroken               // a notice could not be read
-	endOut                  // others stand in for the shard
+	endLost    ending = iota // the subscription was lost
+	endGap                   // a notice did not arrive
+	endEpoch                 // the shard holds other data
+	endBroken                // a notice could not be read
+	endOut                   // others stand in for the shard
+	endCleared               // all keys with a prefix were deleted, which L1 does not look for
 	endings
 )
 
@@ -137,7 +138,7 @@ func (r *remote) hear(payload string) {
 		l.first, l.epoch = n.sequence, n.epoch
 	}
 	l.last = max(l.last, n.sequence)
-	prefix := len(r.opts.Namespace) + 1
+	prefix, cleared := len(r.opts.Namespace)+1, false
 	for {
 		key, ok := n.next()
 		if !ok || len(key) < prefix {
@@ -147,10 +148,18 @@ func (r *remote) hear(payload string) {
 			raise(v.tag(tag), n.sequence)
 			continue
 		}
+		if strings.HasPrefix(key[prefix-1:], prefixKind) {
+			cleared = true
+			continue
+		}
 		v.wrote(key[prefix:], n.sequence)
 		r.invalidate(r, key[prefix:], n.sequence)
 	}
 	raise(&v.heard, l.last) // after the tags
+	if cleared {
+		r.end(endCleared, nil)
+		l.row = row{first: n.sequence, last: n.sequence, epoch: n.epoch}
+	}
 	if n.keys != "" {
 		r.end(endBroken, errBroken)
 		l.broken = true

@@ -36,6 +36,7 @@ func init() {
 		"PTTL":      {2, pttl},
 		"PUBLISH":   {3, publish},
 		"ROLE":      {1, role},
+		"SCAN":      {2, scan},
 		"SCRIPT":    {2, scripting},
 		"SET":       {3, set},
 		"TIME":      {1, clock},
@@ -210,6 +211,26 @@ func keys(s *Shard, cmd []string) any {
 	}
 	return list
 }
+
+// scan returns all keys at once, and knows one pattern: a prefix, its special
+// characters escaped, with * at its end.
+func scan(s *Shard, cmd []string) any {
+	prefix := ""
+	for i := 2; i+1 < len(cmd); i += 2 {
+		if strings.EqualFold(cmd[i], "MATCH") {
+			prefix = unescaper.Replace(strings.TrimSuffix(cmd[i+1], "*"))
+		}
+	}
+	list := []any{}
+	for _, key := range s.live() {
+		if strings.HasPrefix(key, prefix) {
+			list = append(list, key)
+		}
+	}
+	return []any{"0", list}
+}
+
+var unescaper = strings.NewReplacer(`\\`, `\`, `\*`, `*`, `\?`, `?`, `\[`, `[`, `\]`, `]`)
 
 // live returns the keys that are there, sorted.
 func (s *Shard) live() []string {

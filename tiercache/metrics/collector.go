@@ -34,6 +34,8 @@ func NewCollector(name string, cache Source) prometheus.Collector {
 	c.blindLoads = desc("blind_loads_total", "Loads without a marker, since the shard did not answer: nothing was stored on it.")
 	c.refreshes = desc("refreshes_total", "Loads that began ahead of a value's end.")
 	c.awaited = desc("awaited_total", "Values that another process loaded while this one waited.")
+	c.copyHits = desc("copy_hits_total", "Keys read from copies of hot keys, beside their owners.")
+	c.promotions = desc("promotions_total", "Times that this process had copies of a hot key made.")
 	c.fills = desc("fills_total", "Loaded values, by what became of them on the shard: stored, or refused since the key was written meanwhile.", "outcome")
 	c.corrupt = desc("corrupt_values_total", "Values on shards that could not be read, taken for misses: of another codec, cut short, or foreign.")
 	c.voided = desc("voided_values_total", "Values on shards that were misses since a tag of theirs was invalidated, or its key evicted.")
@@ -55,9 +57,9 @@ type collector struct {
 	cache Source
 	all   []*prometheus.Desc
 
-	reads, loads, loadErrors, blindLoads, refreshes, awaited, fills         *prometheus.Desc
-	corrupt, voided, stale, localEntries, localRefused                      *prometheus.Desc
-	commands, commandErrors, commandsRefused, duration, synced, lag, resets *prometheus.Desc
+	reads, loads, loadErrors, blindLoads, refreshes, awaited, fills          *prometheus.Desc
+	copyHits, promotions, corrupt, voided, stale, localEntries, localRefused *prometheus.Desc
+	commands, commandErrors, commandsRefused, duration, synced, lag, resets  *prometheus.Desc
 }
 
 // Describe is prometheus.Collector's.
@@ -84,6 +86,8 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	count(c.blindLoads, s.BlindLoads)
 	count(c.refreshes, s.Refreshes)
 	count(c.awaited, s.Awaited)
+	count(c.copyHits, s.CopyHits)
+	count(c.promotions, s.Promotions)
 	count(c.fills, s.Fills, "stored")
 	count(c.fills, s.RefusedFills, "refused")
 	count(c.corrupt, s.Corrupt)
