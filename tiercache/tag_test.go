@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -258,12 +259,13 @@ func TestTagNoticeLost(t *testing.T) {
 func TestTagReadBeforeInvalidation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shard := memory.New(nil)
-		network := &faulty{Shard: shard}
+		var slow atomic.Int64
+		network := &faulty{Shard: shard, delay: func() time.Duration { return time.Duration(slow.Load()) }}
 		a, b := open[int](t, one(shard), nil), open[int](t, one(network), nil)
 		synced(t, a, b)
 		mustSet(t, a, "k", 1, tiercache.Tags("t"))
 		synctest.Wait()
-		network.delay = func() time.Duration { return 10 * time.Millisecond }
+		slow.Store(int64(10 * time.Millisecond))
 		read := make(chan error)
 		go func() { _, err := b.Get(context.Background(), "k"); read <- err }()
 		time.Sleep(15 * time.Millisecond) // it is on its way back
@@ -272,7 +274,7 @@ func TestTagReadBeforeInvalidation(t *testing.T) {
 		if err := <-read; err != nil && !errors.Is(err, tiercache.ErrNotFound) {
 			t.Error(err)
 		}
-		network.delay = nil
+		slow.Store(0)
 		wantNone(t, b, "k")
 	})
 }

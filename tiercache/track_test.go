@@ -3,6 +3,7 @@ package tiercache_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +26,8 @@ func do(t testing.TB, s tiercache.Shard, cmd ...string) {
 func TestTracking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shard := memory.New(nil)
-		network := &faulty{Shard: shard}
+		var slow atomic.Int64
+		network := &faulty{Shard: shard, delay: func() time.Duration { return time.Duration(slow.Load()) }}
 		a, b := open[int](t, one(network), tracking), open[int](t, one(shard), nil)
 		synced(t, a, b)
 		held := func(want bool) {
@@ -65,7 +67,7 @@ func TestTracking(t *testing.T) {
 		take()
 		do(t, shard, "PEXPIRE", "tc:k", "10000")
 		later()
-		network.delay = func() time.Duration { return 10 * time.Millisecond }
+		slow.Store(int64(10 * time.Millisecond))
 		read := make(chan error)
 		go func() {
 			v, err := a.Get(context.Background(), "k")
@@ -79,7 +81,7 @@ func TestTracking(t *testing.T) {
 		if err := <-read; err != nil {
 			t.Error(err)
 		}
-		network.delay = nil
+		slow.Store(0)
 		wantNone(t, a, "k")
 	})
 }
