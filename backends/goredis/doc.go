@@ -25,6 +25,21 @@
 // redirects command by command. Hooks of the node clients (OnNewNode) see them;
 // hooks added to the cluster client do not.
 //
+// # Guaranteed
+//
+// With any options of the client: a command is sent once, and a transaction is redirected as a whole. Redirects are bounded.
+// A backend keeps nothing of the caller's slices, may be used by many goroutines, and has nothing to close.
+//
+// # Not guaranteed
+//
+// A command without keys gets no MOVED: until the client reads its slot map anew it runs on the old master of a slot that has
+// moved. A call that ended by its context may still take effect, as with every client.
+//
+// # Errors
+//
+// An error of the server begins with the server's text, such as "WRONGTYPE ...". This package's own begin with "goredis:". The client's
+// error, context.Canceled and context.DeadlineExceeded are found beneath by errors.Is and errors.As.
+//
 // # A cache's shard
 //
 //	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})

@@ -15,6 +15,9 @@
 // each hit decompresses.
 //
 // What is found on a shard never takes more than Options.MaxBytes to decompress.
+//
+// New refuses options that are out of range, and codecs of one id. Errors of Unmarshal, a value that is cut short or larger than that, make a cache
+// take it for a miss, and count it in Stats().Corrupt.
 package compress
 
 import (

@@ -11,6 +11,9 @@
 // Whatever a shard holds, decoding it takes memory in proportion to its bytes, and
 // returns. The encoding is that of github.com/vmihailenco/msgpack/v5; extensions,
 // besides times, are refused.
+//
+// Errors of Marshal are the caller's, about a type that cannot be encoded. Those of Unmarshal make a cache take the value for a
+// miss, and count it in Stats().Corrupt.
 package msgpack
 
 import (
