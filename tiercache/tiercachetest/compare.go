@@ -1,3 +1,5 @@
+// Code generated from replset/replsettest/compare.go by go generate; DO NOT EDIT.
+
 package tiercachetest
 
 import (

@@ -19,3 +19,6 @@
 // sent twice take a server that a test can break, and belong in the adapter's own
 // tests.
 package tiercachetest
+
+// compare.go is a copy: a module that both kits shared would come along with every import of replset and tiercache.
+//go:generate sh -c "{ echo '// Code generated from replset/replsettest/compare.go by go generate; DO NOT EDIT.'; echo; sed s/replsettest/tiercachetest/ ../../replset/replsettest/compare.go; } >compare.go"
