@@ -55,7 +55,11 @@ OUT ?= bench/out
 bench: ## measure in under three minutes, and write every format into OUT=bench/out; shardkit bench list tells what else there is
 	@tools/servers/install-redis
 	@mkdir -p bin && go build -o bin/shardkit ./cmd/shardkit
-	@bin/shardkit bench run publish-200-strings delta intersect-100 count cache ring coverage reader-p99 --out $(OUT)
+	@bin/shardkit bench run publish-200-strings delta intersect-100 count cache failover ring coverage reader-p99 --out $(OUT)
+
+bench-docs: bench ## measure, and renew docs/bench and the README's figures by it; on a quiet machine
+	@cp $(OUT)/report.json $(OUT)/report.md $(OUT)/intersect-100-ratios.svg docs/bench/
+	@go generate ./bench/scenarios
 
 RUNS ?= 20
 bench-selftest: ## count false alarms of the gate and what it finds, in RUNS=20 runs of each sort: ten minutes on a quiet machine
@@ -102,4 +106,4 @@ bin/gotestsum bin/staticcheck: tools/dev/go.mod tools/dev/go.sum
 	@GOWORK=off go -C tools/dev build -o ../../bin/ gotest.tools/gotestsum honnef.co/go/tools/cmd/staticcheck
 	@touch bin/gotestsum bin/staticcheck
 
-.PHONY: help demo test test-speed test-servers conformance defects test-long soak bench bench-selftest peers-ring consumers docs-check release-dry-run vulncheck api build check generate servers
+.PHONY: help demo test test-speed test-servers conformance defects test-long soak bench bench-docs bench-selftest peers-ring consumers docs-check release-dry-run vulncheck api build check generate servers

@@ -33,6 +33,7 @@ type Part struct {
 	Long bool
 
 	cluster, shards, load bool
+	faults                bool                                                 // it kills servers
 	metric                string                                               // of package bench: what variants are compared by; none if it is computed
 	takes                 time.Duration                                        // about, in a short run
 	slice, count          int                                                  // bench.Options.SliceOps and CountOps
@@ -50,6 +51,7 @@ func All() []Scenario {
 		{Name: "rungs", Doc: "write a set by each way of the ladder: node scripts, key scripts, transactions", Parts: rungParts(), Cluster: true},
 		{Name: "verify", Doc: "look for replicas that are not as they should be: all, a sample, by hand", Parts: verifyParts(), Cluster: true},
 		{Name: "cache", Doc: "a cache on three shards beside the client: get, load, set, how soon others see it", Parts: cacheParts(), Shards: true},
+		{Name: "failover", Doc: "lose one of three shards of a cache, and get it back: how long its keys cannot be written", Parts: failoverParts(), Shards: true},
 		{Name: "ring", Doc: "find the node of a key in package ring, without servers", Parts: ringParts()},
 		{Name: "coverage", Doc: "one key, one per node, one per slot: what can be asked, what reshards break (computed)", Parts: coverageParts()},
 	}
@@ -114,7 +116,7 @@ func NeedCluster(parts []Part) bool {
 }
 
 // CanGate reports whether Gate can compare builds by this part: its variants are operations, and nothing goes on beside.
-func (p Part) CanGate() bool { return p.metric == "response_p50" }
+func (p Part) CanGate() bool { return p.metric == "response_p50" && !p.faults }
 
 // metricOf is what the named part compares its variants by.
 func metricOf(name string) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/shardkit/shardkit/bench"
+	"github.com/shardkit/shardkit/harness"
 	"github.com/shardkit/shardkit/replset"
 	"github.com/shardkit/shardkit/slotmap"
 	"github.com/shardkit/shardkit/tiercache"
@@ -24,6 +25,10 @@ type Target struct {
 
 	// Shards are the caller's clients of independent servers, for scenarios with Shards.
 	Shards []*redis.Client
+
+	// Nodes are the servers behind Shards, in their order, where they are the caller's own: the scenario failover kills and
+	// freezes one of them again and again.
+	Nodes []*harness.Node
 
 	// Others are adapters of other clients, to be measured beside.
 	Others []Adapter

@@ -68,7 +68,7 @@ func benchServers(ctx context.Context, parts []scenarios.Part, s server, binary 
 			return nil, "", nil, err
 		}
 		ends = append(ends, own.Close)
-		t.Shards = shardClients(own.Addrs())
+		t.Shards, t.Nodes = shardClients(own.Addrs()), own.Nodes()
 		for _, client := range t.Shards {
 			ends = append(ends, client.Close)
 			shard, done, err := openShard(clientRueidis, *client.Options())
@@ -95,7 +95,9 @@ func servedBy(provider string) string {
 func shardClients(addrs []string) []*redis.Client {
 	var clients []*redis.Client
 	for _, addr := range addrs {
-		clients = append(clients, redis.NewClient(&redis.Options{Addr: addr}))
+		clients = append(clients, redis.NewClient(&redis.Options{
+			Addr: addr, DialTimeout: 500 * time.Millisecond, DialerRetries: 1, ReadTimeout: 500 * time.Millisecond, WriteTimeout: 500 * time.Millisecond,
+		}))
 	}
 	return clients
 }
@@ -103,7 +105,7 @@ func shardClients(addrs []string) []*redis.Client {
 // needsOwnServers fails if the user's cluster is named for parts that cannot use it.
 func needsOwnServers(parts []scenarios.Part, s server) error {
 	if len(s.Addr) > 0 && scenarios.NeedShards(parts) {
-		return errors.New("cache runs on independent servers of its own: leave out --addr, or cache")
+		return errors.New("cache and failover run on independent servers of their own: leave out --addr, or these")
 	}
 	return nil
 }
