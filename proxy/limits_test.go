@@ -242,6 +242,11 @@ func TestMetrics(t *testing.T) {
 	if snap.Requests.Total != 6 || snap.HitRatio != 0.75 || snap.Reads.Misses != 1 || len(snap.Shards) != 3 || len(snap.Ring.Remaps) != 2 {
 		t.Errorf("got %+v, want 6 requests of which 3 of 4 reads hit, 3 shards and 2 remaps", snap)
 	}
+	for _, shard := range snap.Shards {
+		if shard.Commands == 0 || shard.Errors != 0 {
+			t.Errorf("%s: %d of %d commands failed, want none of some", shard.Name, shard.Errors, shard.Commands)
+		}
+	}
 	for _, r := range snap.Ring.Remaps {
 		if !(r.Ring < r.Modulo) {
 			t.Errorf("%s: the ring moves %v, modulo %v", r.Change, r.Ring, r.Modulo)

@@ -3,6 +3,7 @@ package tiercache
 import (
 	"math/bits"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -123,7 +124,9 @@ type remoteStats struct {
 func (s *remoteStats) record(ns int64, err error) {
 	s.calls.Add(1)
 	if err != nil {
-		s.errors.Add(1)
+		if !strings.HasPrefix(err.Error(), "NOSCRIPT") { // the script is sent, and that call counts
+			s.errors.Add(1)
+		}
 		return
 	}
 	raise(&s.max, ns)
