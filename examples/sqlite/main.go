@@ -2,7 +2,8 @@
 //
 //	sqlite users.db 127.0.0.1:6379 127.0.0.1:6380
 //
-// It reads lines: "get ID" and "rename ID NAME". Several of it on the same shards and the same file see each other's changes.
+// It reads lines: "get TEAM ID", "rename TEAM ID NAME" and "disband TEAM". Several of it on the same shards and the same file see each
+// other's changes.
 package main
 
 import (
@@ -32,30 +33,38 @@ func main() {
 	}
 }
 
-// store is users in a database, behind a cache.
+// store is the users of teams in a database, behind a cache.
 type store struct {
 	db    *sql.DB
 	names *tiercache.Cache[string]
 }
 
 // name reads from the process, else from the user's shard, else from the database: once, for all who wait.
-func (s *store) name(ctx context.Context, id string) (string, error) {
-	return s.names.GetOrLoad(ctx, "user:"+id, func(ctx context.Context) (name string, err error) {
-		err = s.db.QueryRowContext(ctx, `SELECT name FROM users WHERE id = ?`, id).Scan(&name)
+func (s *store) name(ctx context.Context, team, id string) (string, error) {
+	return s.names.GetOrLoad(ctx, team+"/"+id, func(ctx context.Context) (name string, err error) {
+		err = s.db.QueryRowContext(ctx, `SELECT name FROM users WHERE team = ? AND id = ?`, team, id).Scan(&name)
 		if errors.Is(err, sql.ErrNoRows) {
 			err = tiercache.ErrNotFound // remembered as such, for a shorter time
 		}
 		return name, err
-	})
+	}, tiercache.Tags(team))
 }
 
 // rename writes the database, and then has every process read it anew. A load that began before does not bring back the old name.
-func (s *store) rename(ctx context.Context, id, name string) error {
-	_, err := s.db.ExecContext(ctx, `INSERT INTO users (id, name) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name`, id, name)
+func (s *store) rename(ctx context.Context, team, id, name string) error {
+	_, err := s.db.ExecContext(ctx, `INSERT INTO users (team, id, name) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET name = excluded.name`, team, id, name)
 	if err != nil {
 		return err
 	}
-	return s.names.Delete(ctx, "user:"+id) // if this fails, try again: until then others may read the old name
+	return s.names.Delete(ctx, team+"/"+id) // if this fails, try again: until then others may read the old name
+}
+
+// disband deletes a team's users, and all that the cache holds of them, whatever their ids.
+func (s *store) disband(ctx context.Context, team string) error {
+	if _, err := s.db.ExecContext(ctx, `DELETE FROM users WHERE team = ?`, team); err != nil {
+		return err
+	}
+	return s.names.InvalidateTag(ctx, team)
 }
 
 func run(ctx context.Context, file string, addrs []string, in io.Reader, out io.Writer) error {
@@ -64,7 +73,7 @@ func run(ctx context.Context, file string, addrs []string, in io.Reader, out io.
 		return err
 	}
 	defer db.Close()
-	if _, err := db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS users (id TEXT PRIMARY KEY, name TEXT NOT NULL)`); err != nil {
+	if _, err := db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS users (team TEXT, id TEXT, name TEXT NOT NULL, PRIMARY KEY (team, id))`); err != nil {
 		return err
 	}
 	shards := map[string]tiercache.Shard{}
@@ -82,8 +91,8 @@ func run(ctx context.Context, file string, addrs []string, in io.Reader, out io.
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		words := strings.Fields(lines.Text())
 		switch {
-		case len(words) == 2 && words[0] == "get":
-			name, err := s.name(ctx, words[1])
+		case len(words) == 3 && words[0] == "get":
+			name, err := s.name(ctx, words[1], words[2])
 			if errors.Is(err, tiercache.ErrNotFound) {
 				name, err = "(none)", nil
 			}
@@ -91,12 +100,16 @@ func run(ctx context.Context, file string, addrs []string, in io.Reader, out io.
 				return err
 			}
 			fmt.Fprintln(out, name)
-		case len(words) == 3 && words[0] == "rename":
-			if err := s.rename(ctx, words[1], words[2]); err != nil {
+		case len(words) == 4 && words[0] == "rename":
+			if err := s.rename(ctx, words[1], words[2], words[3]); err != nil {
+				return err
+			}
+		case len(words) == 2 && words[0] == "disband":
+			if err := s.disband(ctx, words[1]); err != nil {
 				return err
 			}
 		default:
-			return fmt.Errorf("%q is neither get ID nor rename ID NAME", lines.Text())
+			return fmt.Errorf("%q is none of get TEAM ID, rename TEAM ID NAME, disband TEAM", lines.Text())
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ func TestCacheBeforeSQLite(t *testing.T) {
 		}
 		return out.String()
 	}
-	if got, want := program("get 42\nrename 42 Augusta\nget 42\nrename 42 Ada\nget 42\n"), "(none)\nAugusta\nAda\n"; got != want {
+	if got, want := program("get eng 42\nrename eng 42 Augusta\nget eng 42\nrename eng 42 Ada\nget eng 42\n"), "(none)\nAugusta\nAda\n"; got != want {
 		t.Errorf("got %q, want %q: what was read before a change was given after it", got, want)
 	}
 	// Somebody changes the database and tells nobody: the name comes from a shard, and not from the database.
@@ -36,8 +36,13 @@ func TestCacheBeforeSQLite(t *testing.T) {
 	if _, err := db.ExecContext(t.Context(), `UPDATE users SET name = 'Eve' WHERE id = '42'`); err != nil {
 		t.Fatal(err)
 	}
-	if got := program("get 42\n"); got != "Ada\n" {
+	if got := program("get eng 42\n"); got != "Ada\n" {
 		t.Errorf("another process got %q, want what a shard holds: Ada", got)
+	}
+	// A team goes with all of its users, in the cache too, and the others stay.
+	got := program("rename ops 1 Bea\nget ops 1\nget eng 42\ndisband eng\nget eng 42\nget ops 1\n")
+	if want := "Bea\nAda\n(none)\nBea\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 	// Without any shard it is slower, and works.
 	for _, n := range shards.Nodes() {
@@ -45,7 +50,7 @@ func TestCacheBeforeSQLite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := program("get 42\n"); got != "Eve\n" {
-		t.Errorf("with every shard down got %q, want what the database holds: Eve", got)
+	if got := program("get ops 1\n"); got != "Bea\n" {
+		t.Errorf("with every shard down got %q, want what the database holds: Bea", got)
 	}
 }
