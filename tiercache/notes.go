@@ -99,7 +99,9 @@ func (r *remote) erasure(ctx context.Context, n int) []string {
 // emptied waits until no notes for r lie at other, and returns what that one says.
 func (s *shardSet) emptied(ctx context.Context, other, r *remote) (*greeted, error) {
 	for {
-		a, err := s.hello(ctx, other, other.send, greeting{age: s.opts.Heartbeat / 2, watch: !other.out.Load()})
+		asking, cancel := context.WithTimeout(ctx, s.opts.Timeout*7/10)
+		a, err := s.hello(asking, other, other.send, greeting{age: s.opts.Heartbeat / 2, watch: !other.out.Load()})
+		cancel()
 		if err != nil || a.notes(r) == 0 || s.off.notes {
 			return a, err
 		}

@@ -310,7 +310,7 @@ func (s *shardSet) rejoin(ctx context.Context, r *remote, do sender) error {
 // vouched reports whether every other shard that may hold notes for r, as it was at
 // first, has none left, and lost none.
 func (s *shardSet) vouched(ctx context.Context, r *remote, first *greeted) bool {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout*4/5)
+	ctx, cancel := context.WithTimeout(ctx, 4*s.opts.Timeout)
 	defer cancel()
 	var mu sync.Mutex
 	all := true
