@@ -271,21 +271,36 @@ func (n *Node) setSlots(ctx context.Context, slots []int, state ...string) error
 	for i, s := range slots {
 		commands[i] = append([]string{"CLUSTER", "SETSLOT", strconv.Itoa(s)}, state...)
 	}
-	replies, err := n.Pipeline(ctx, commands...)
-	if err != nil {
-		return err
-	}
-	for i, r := range replies {
-		if refused, ok := r.(ReplyError); ok {
-			return n.errorf("%s: %w", strings.Join(commands[i], " "), refused)
+	// Valkey takes a slot's new owner only while it hears from its replicas, which may be late on a busy machine.
+	late, cancel := context.WithTimeout(ctx, lateReplicas)
+	defer cancel()
+	return poll(late, func() error {
+		replies, err := n.Pipeline(ctx, commands...)
+		if err != nil {
+			return finalError{err}
 		}
-	}
-	return nil
+		var again [][]string
+		for i, r := range replies {
+			refused, ok := r.(ReplyError)
+			if !ok {
+				continue
+			}
+			err = n.errorf("%s: %w", strings.Join(commands[i], " "), refused)
+			if !strings.HasPrefix(string(refused), "NOREPLICAS") {
+				return finalError{err}
+			}
+			again = append(again, commands[i])
+		}
+		commands = again
+		return err
+	})
 }
 
 const (
 	migrateBatch   = 100             // keys per MIGRATE: the source serves nobody else meanwhile
 	migrateTimeout = 5 * time.Second // per MIGRATE, for the source to wait for the target
+
+	lateReplicas = 5 * time.Second // for a node to hear from its replicas
 
 	tellTimeout = 500 * time.Millisecond // for the others to hear of slots from their new owner
 )
