@@ -90,6 +90,9 @@ func (c *Cache[V]) invalidate(ctx context.Context, r *remote, tags []string) err
 
 // leaveAll leaves notes for a shard that is out, which others read when it is back.
 func (s *shardSet) leaveAll(r *remote, places []string) error {
+	if s.off.notes {
+		return nil
+	}
 	set := make(map[string]struct{}, len(places))
 	for _, place := range places {
 		set[place] = struct{}{}

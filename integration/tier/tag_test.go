@@ -148,3 +148,49 @@ func TestTagPressure(t *testing.T) {
 		})
 	}
 }
+
+// TestTagWhileCutOff: a tag that is invalidated while a shard is frozen, before or
+// after that is found out, holds when it is back with all that it held.
+func TestTagWhileCutOff(t *testing.T) {
+	t.Parallel()
+	eachClient(t, func(t *testing.T, c client) {
+		t.Parallel()
+		for name, found := range map[string]bool{"at once": false, "when it is out": true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				tr := newTrial(t, c, harness.Options{})
+				key := tr.key(0, 1)
+				mustSet(t, tr.caches[0], key, 1, tiercache.Tags("t"))
+				for _, c := range tr.caches {
+					within(t, bound, "both read it", func() bool { v, err := c.Get(t.Context(), key); return err == nil && v == 1 })
+				}
+				tr.freeze(0)
+				if found {
+					tr.out(0)
+				}
+				err := tr.caches[1].InvalidateTag(t.Context(), "t")
+				var failed *tiercache.ShardError
+				if found && err != nil || !found && (!errors.As(err, &failed) || failed.Shard != tr.nodes[0].Name()) {
+					t.Errorf("got %v, want an error of the frozen shard while nobody knows that it is out: %v", err, !found)
+				}
+				tr.out(0)
+				mustSet(t, tr.caches[0], key, 2, tiercache.Tags("t"))
+				tr.thaw(0)
+				tr.out()
+				for range 50 {
+					tr.never(key, 1)
+					time.Sleep(2 * time.Millisecond)
+				}
+				mustSet(t, tr.caches[0], key, 3, tiercache.Tags("t"))
+				within(t, bound, "both read what is set after it", func() bool {
+					for _, c := range tr.caches {
+						if v, err := c.Get(t.Context(), key); err != nil || v != 3 {
+							return false
+						}
+					}
+					return true
+				})
+			})
+		}
+	})
+}
