@@ -290,7 +290,7 @@ func TestDashboardInABrowser(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	stop()
 	within(t, 10*time.Second, "the page says that the proxy is gone", func() bool {
-		return eval[bool](b, `!document.querySelector("#gone").hidden && document.querySelector("#gone").textContent.includes("does not answer")`)
+		return eval[bool](b, `!document.querySelector("#gone").hidden && /does not answer.*\d\d:\d\d:\d\d UTC/.test(document.querySelector("#gone").textContent)`)
 	})
 	b.shoot("gone")
 }

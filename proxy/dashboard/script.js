@@ -25,7 +25,7 @@ async function refresh() {
   } catch {
     if (gone.hidden) {
       gone.hidden = false;
-      gone.textContent = "The proxy does not answer. What is below is from " + lastSeen.toLocaleTimeString() + ".";
+      gone.textContent = "The proxy does not answer. What is below is from " + lastSeen.toISOString().slice(11, 19) + " UTC.";
       document.body.classList.add("gone");
     }
   }
