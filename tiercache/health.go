@@ -168,7 +168,7 @@ func (s *shardSet) jittered(d time.Duration) time.Duration {
 
 // probe asks a shard to write, which is how a process watches it.
 func (s *shardSet) probe(ctx context.Context, r *remote, do sender) error {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout*7/10)
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout*3/5)
 	defer cancel()
 	_, err := s.hello(ctx, r, do, greeting{age: s.opts.Heartbeat / 2, watch: !r.out.Load()})
 	return err
