@@ -1,0 +1,38 @@
+module github.com/shardkit/shardkit/tiercache/soak
+
+go 1.26.0
+
+require (
+	github.com/go-redis/cache/v9 v9.0.0
+	github.com/redis/go-redis/v9 v9.23.0
+	github.com/redis/rueidis v1.0.79
+	github.com/shardkit/shardkit/backends/goredis v0.0.0
+	github.com/shardkit/shardkit/backends/rueidis v0.0.0
+	github.com/shardkit/shardkit/harness v0.0.0
+	github.com/shardkit/shardkit/tiercache v0.0.0
+	go.uber.org/goleak v1.3.0
+)
+
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/klauspost/compress v1.13.6 // indirect
+	github.com/maypok86/otter/v2 v2.4.0 // indirect
+	github.com/shardkit/shardkit/ring v0.0.0 // indirect
+	github.com/sony/gobreaker/v2 v2.4.0 // indirect
+	github.com/vmihailenco/go-tinylfu v0.2.2 // indirect
+	github.com/vmihailenco/msgpack/v5 v5.3.4 // indirect
+	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/sync v0.20.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+)
+
+replace (
+	github.com/shardkit/shardkit/backends/goredis => ../../backends/goredis
+	github.com/shardkit/shardkit/backends/rueidis => ../../backends/rueidis
+	github.com/shardkit/shardkit/harness => ../../harness
+	github.com/shardkit/shardkit/replset => ../../replset
+	github.com/shardkit/shardkit/ring => ../../ring
+	github.com/shardkit/shardkit/slotmap => ../../slotmap
+	github.com/shardkit/shardkit/tiercache => ..
+)

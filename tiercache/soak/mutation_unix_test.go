@@ -1,0 +1,166 @@
+//go:build unix
+
+package soak
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A mutation is a mechanism of the cache, and how its source is changed so that
+// the mechanism does nothing.
+type mutation struct {
+	name string
+	file string // of package tiercache
+	old  string // is there once
+	new  string
+
+	// In these circumstances the mechanism is missed.
+	schedule []Step
+	duration time.Duration
+	loader   time.Duration
+	quick    bool // enough so for make test
+}
+
+const (
+	mutantBeat = 200 * time.Millisecond
+	ms         = time.Millisecond
+)
+
+var mutations = []mutation{
+	mutation{
+		name: "sequence check", quick: true, duration: 4 * time.Second,
+		schedule: everyShard(Step{Kind: Swallow, Process: -1, At: 500 * ms, For: 3 * time.Second, Part: 0.5}),
+	}.off("sequence"),
+	mutation{
+		name: "load marker", duration: 5 * time.Second, loader: 2 * mutantBeat,
+		schedule: []Step{},
+	}.off("marker"),
+	mutation{
+		name: "write deadline", duration: 7 * time.Second,
+		schedule: pairs(Stall, 500*ms, 1800*ms, 300*ms),
+	}.off("deadline"),
+	mutation{
+		name: "epoch", duration: 5 * time.Second,
+		schedule: everyShard(Step{Kind: Old, Process: -1, At: 100 * ms, Delay: 1500 * ms, For: 100 * ms}),
+	}.off("epoch"),
+	mutation{
+		name: "trust window", duration: 7 * time.Second,
+		schedule: pairs(StopProc, 500*ms, 1200*ms, 100*ms),
+	}.off("trust"),
+}
+
+// off turns the switch that the cache's own tests use.
+func (m mutation) off(mechanism string) mutation {
+	m.file, m.old, m.new = "cache.go", "newCache[V](shards, opts, mechanisms{})", "newCache[V](shards, opts, mechanisms{"+mechanism+": true})"
+	return m
+}
+
+func everyShard(s Step) (steps []Step) {
+	for s.Shard = range 3 {
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+// pairs does something to the first two processes, then to the others, then to the
+// first again: to them, or to their ways to all shards.
+func pairs(kind FaultKind, at, long, pause time.Duration) (steps []Step) {
+	for n := range 6 {
+		s := Step{Kind: kind, Shard: -1, Process: 2*(n/2%2) + n%2, At: at + time.Duration(n/2)*(long+pause), For: long}
+		if kind == StopProc {
+			steps = append(steps, s)
+		} else {
+			steps = append(steps, everyShard(s)...)
+		}
+	}
+	return steps
+}
+
+// overlay changes the sources, and returns the file that tells go build so.
+func (m *mutation) overlay(t *testing.T) string {
+	t.Helper()
+	file, err := filepath.Abs(filepath.Join("..", m.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(source), m.old); n != 1 {
+		t.Fatalf("%s: %s holds %d times, want once: %s", m.name, m.file, n, m.old)
+	}
+	dir := t.TempDir()
+	changed := filepath.Join(dir, filepath.Base(m.file))
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{
+		changed:                       []byte(strings.Replace(string(source), m.old, m.new, 1)),
+		filepath.Join(dir, "overlay"): replace,
+	} {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "overlay")
+}
+
+// build returns a worker of the changed sources.
+func (m *mutation) build(t *testing.T) string {
+	t.Helper()
+	worker := filepath.Join(t.TempDir(), "worker")
+	args := []string{"build", "-overlay", m.overlay(t), "-o", worker}
+	if raceEnabled {
+		args = append(args, "-race") // or everything underneath is compiled anew
+	}
+	if out, err := exec.Command("go", append(args, "./internal/worker")...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", m.name, err, out)
+	}
+	return worker
+}
+
+// TestMutationsAreOfTheSources: what they change is there.
+func TestMutationsAreOfTheSources(t *testing.T) {
+	for _, m := range mutations {
+		m.overlay(t)
+	}
+}
+
+// TestMutationsAreCaught: without any one of its mechanisms the cache violates
+// what it promises, and with all of them it does not.
+func TestMutationsAreCaught(t *testing.T) {
+	for _, m := range mutations {
+		if !m.quick && !long() {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			o := &Options{
+				Duration: m.duration, Heartbeat: mutantBeat, Loader: m.loader, Shards: 3, Processes: 4, Rate: 500, Schedule: m.schedule,
+			}
+			if long() {
+				if r := judge(t, o); !r.OK() {
+					t.Errorf("with all mechanisms: %v", r.Violations)
+				}
+			}
+			o.Worker = m.build(t)
+			for o.Seed = 1; o.Seed <= 8; o.Seed++ {
+				r := judge(t, o)
+				if n := r.ByKind[Stale] + r.ByKind[Undead] + r.ByKind[Hidden] + r.ByKind[RefusedIn]; n > 0 {
+					t.Logf("MUTATION %-16s caught with seed %d: %v, at worst %v; %s", m.name, o.Seed, r.ByKind, r.largest(), fmt.Sprint(r.Violations[0]))
+					return
+				}
+			}
+			t.Errorf("%s is not missed", m.name)
+		})
+	}
+}

@@ -1,0 +1,224 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-redis/cache/v9"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+
+	"github.com/shardkit/shardkit/backends/goredis"
+	rueidisbackend "github.com/shardkit/shardkit/backends/rueidis"
+	"github.com/shardkit/shardkit/tiercache"
+)
+
+// A subject is the cache that is looked at, as one process has it. What a key has
+// not, and what a loader does not find, is tiercache.ErrNotFound.
+type subject interface {
+	Get(ctx context.Context, key string) (string, error)
+	Load(ctx context.Context, key string, load func(context.Context) (string, error)) (string, error)
+
+	// Many returns the values, and the errors of keys that were not served. load may
+	// be nil.
+	Many(ctx context.Context, keys []string, load func(context.Context, []string) (map[string]string, error)) (map[string]string, map[string]error)
+
+	// Set stores the value for the given time, or for the default if that is 0.
+	Set(ctx context.Context, key, value string, life time.Duration) error
+	Delete(ctx context.Context, key string) error
+
+	// Refused reports whether a write's error says that it took no effect.
+	Refused(err error) bool
+
+	// Owner is the name of the shard where a key is while nothing is amiss.
+	Owner(key string) string
+
+	Close() error
+}
+
+// open returns the subject that a process uses.
+func open(c *config) (subject, error) {
+	if c.Subject == RingCache {
+		return openRing(c), nil
+	}
+	return openTiercache(c)
+}
+
+type tiered struct {
+	*tiercache.Cache[string]
+	ends []func()
+}
+
+func openTiercache(c *config) (_ subject, err error) {
+	t := &tiered{}
+	defer func() {
+		if err != nil {
+			t.end()
+		}
+	}()
+	shards := map[string]tiercache.Shard{}
+	for name, addr := range c.Addrs {
+		if c.Client == "goredis" || c.Client == "mixed" && c.Process%2 == 0 {
+			client := redis.NewClient(&redis.Options{
+				Addr: addr, DialTimeout: c.timeout(), ReadTimeout: c.timeout(), WriteTimeout: c.timeout(), DialerRetries: 1,
+			})
+			t.ends = append(t.ends, func() { client.Close() })
+			shards[name] = goredis.NewShard(client)
+			continue
+		}
+		client, err := dialRueidis(addr, c.timeout())
+		if err != nil {
+			return nil, err
+		}
+		t.ends = append(t.ends, client.Close)
+		if shards[name], err = rueidisbackend.NewShard(client); err != nil {
+			return nil, err
+		}
+	}
+	t.Cache, err = tiercache.New[string](shards, &tiercache.Options{Namespace: "soak", Heartbeat: c.Heartbeat, Timeout: c.timeout()})
+	return t, err
+}
+
+// dialRueidis waits for the server: rueidis makes no client of one that is away.
+func dialRueidis(addr string, timeout time.Duration) (rueidis.Client, error) {
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true, ConnWriteTimeout: timeout})
+		if err == nil || time.Since(began) > time.Minute {
+			return client, err
+		}
+	}
+}
+
+func (t *tiered) Load(ctx context.Context, key string, load func(context.Context) (string, error)) (string, error) {
+	return t.GetOrLoad(ctx, key, load)
+}
+
+func (t *tiered) Many(ctx context.Context, keys []string, load func(context.Context, []string) (map[string]string, error)) (map[string]string, map[string]error) {
+	values, err := t.GetMany(ctx, keys, load)
+	var failed *tiercache.KeysError
+	if errors.As(err, &failed) {
+		return values, failed.Errs
+	}
+	return values, nil
+}
+
+func (t *tiered) Set(ctx context.Context, key, value string, life time.Duration) error {
+	if life > 0 {
+		return t.Cache.Set(ctx, key, value, tiercache.TTL(life))
+	}
+	return t.Cache.Set(ctx, key, value)
+}
+
+func (t *tiered) Refused(err error) bool {
+	return errors.Is(err, tiercache.ErrLate) || errors.Is(err, tiercache.ErrUnavailable)
+}
+
+func (t *tiered) Owner(key string) string { return t.Ring().Locate(key) }
+
+func (t *tiered) Close() error {
+	err := t.Cache.Close()
+	t.end()
+	return err
+}
+
+func (t *tiered) end() {
+	for _, end := range slices.Backward(t.ends) {
+		end()
+	}
+}
+
+// ringed is what people use today: go-redis's Ring, and go-redis/cache with its
+// local cache over it. Nothing tells the processes of writes, so what is local
+// lives as long as the bound allows.
+type ringed struct {
+	ring  *redis.Ring
+	cache *cache.Cache
+}
+
+func openRing(c *config) subject {
+	ring := redis.NewRing(&redis.RingOptions{
+		Addrs: c.Addrs, HeartbeatFrequency: c.Heartbeat / 2,
+		// With the defaults a frozen shard leaves the ring after 15 s.
+		DialTimeout: c.timeout() / 2, ReadTimeout: c.timeout() / 2, WriteTimeout: c.timeout() / 2,
+	})
+	// It adds up to a tenth to the life.
+	local := cache.NewTinyLFU(10_000, 18*c.Heartbeat/10)
+	return &ringed{ring, cache.New(&cache.Options{Redis: ring, LocalCache: local})}
+}
+
+func (r *ringed) Get(ctx context.Context, key string) (value string, err error) {
+	if err = r.cache.Get(ctx, key, &value); errors.Is(err, cache.ErrCacheMiss) {
+		err = tiercache.ErrNotFound
+	}
+	return value, err
+}
+
+func (r *ringed) Load(ctx context.Context, key string, load func(context.Context) (string, error)) (value string, err error) {
+	err = r.cache.Once(&cache.Item{Ctx: ctx, Key: key, Value: &value, TTL: 5 * time.Minute,
+		Do: func(*cache.Item) (any, error) { return load(ctx) }})
+	return value, err
+}
+
+func (r *ringed) Many(ctx context.Context, keys []string, load func(context.Context, []string) (map[string]string, error)) (map[string]string, map[string]error) {
+	values, failed := map[string]string{}, map[string]error{}
+	for _, key := range keys {
+		value, err := "", error(nil)
+		if load == nil {
+			value, err = r.Get(ctx, key)
+		} else {
+			value, err = r.Load(ctx, key, func(ctx context.Context) (string, error) {
+				got, err := load(ctx, []string{key})
+				if _, found := got[key]; !found && err == nil {
+					err = tiercache.ErrNotFound
+				}
+				return got[key], err
+			})
+		}
+		switch {
+		case err == nil:
+			values[key] = value
+		case !errors.Is(err, tiercache.ErrNotFound):
+			failed[key] = err
+		}
+	}
+	return values, failed
+}
+
+func (r *ringed) Set(ctx context.Context, key, value string, life time.Duration) error {
+	if life == 0 {
+		life = 5 * time.Minute
+	}
+	return r.cache.Set(&cache.Item{Ctx: ctx, Key: key, Value: value, TTL: max(life, time.Second)})
+}
+
+func (r *ringed) Delete(ctx context.Context, key string) error {
+	// It does not tell of keys that were not there, but drops other errors too.
+	err := r.cache.Delete(ctx, key)
+	if errors.Is(err, cache.ErrCacheMiss) {
+		return nil
+	}
+	return err
+}
+
+func (r *ringed) Refused(error) bool { return false }
+
+func (r *ringed) Owner(key string) string {
+	client, err := r.ring.GetShardClientForKey(key)
+	if err != nil {
+		return ""
+	}
+	for name, addr := range r.ring.Options().Addrs {
+		if client.Options().Addr == addr {
+			return name
+		}
+	}
+	return ""
+}
+
+func (r *ringed) Close() error { return r.ring.Close() }
+
+// keyName is a key as the subject has it; its number is what a history has.
+func keyName(key int) string { return fmt.Sprintf("key:%d", key) }
