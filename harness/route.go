@@ -1,6 +1,9 @@
 package harness
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // A Route is a way to a node of its own: clients that take it can be cut off, stalled and slowed while others reach the
 // node. Its faults are those of the node's own network, and concern nobody else. Its methods may be called concurrently.
@@ -12,11 +15,10 @@ func (n *Node) Route(name string) (*Route, error) {
 	if n.server == nil {
 		return nil, n.unsupported("open a route")
 	}
-	ports, err := freePorts(1)
-	if err != nil {
-		return nil, err
+	p, err := n.newRoute()
+	for attempt := 1; errors.Is(err, ErrAddrInUse) && attempt < startAttempts; attempt++ {
+		p, err = n.newRoute()
 	}
-	p, err := newProxy(localhost(ports[0]), n.direct, n.tls != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -25,6 +27,14 @@ func (n *Node) Route(name string) (*Route, error) {
 		return nil, n.errorf("open a route: the servers are closed")
 	}
 	return &Route{network{n, n.name + " by " + name, p}}, nil
+}
+
+func (n *Node) newRoute() (*proxy, error) {
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	return newProxy(localhost(ports[0]), n.direct, n.tls != nil)
 }
 
 // Node returns where the route leads.

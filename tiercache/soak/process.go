@@ -54,13 +54,14 @@ func (s starter) start(cmd *exec.Cmd) (err error) {
 }
 
 // startProcess starts a worker, whose lines go to take.
-func startProcess(s starter, program string, c config, take func(*line)) (*process, error) {
+func startProcess(s starter, program string, c config, truth *os.File, take func(*line)) (*process, error) {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("soak: %w", err)
 	}
 	p := &process{config: c, cmd: exec.Command(program), did: make(chan string, 1), gone: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), workerEnv+"="+string(text))
+	p.cmd.ExtraFiles = []*os.File{truth} // its truthFile
 	p.cmd.SysProcAttr = bound()
 	p.cmd.Stderr = &p.stderr
 	lines, err := p.cmd.StdoutPipe()

@@ -13,4 +13,4 @@ var errSystem = errors.New("soak: processes are stopped, and share memory, on Un
 func stop(*os.Process) error { return errSystem }
 func cont(*os.Process) error { return errSystem }
 
-func mapTruth(string, int) ([]atomic.Uint64, error) { return nil, errSystem }
+func mapTruth(int) ([]atomic.Uint64, error) { return nil, errSystem }

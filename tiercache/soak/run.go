@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -17,7 +16,7 @@ import (
 type run struct {
 	opts    *Options
 	program string
-	dir     string
+	truth   *os.File
 	shards  *harness.Shards
 	routes  [][]*harness.Route // of each process to each shard
 	starter starter
@@ -48,13 +47,10 @@ func newRun(ctx context.Context, o *Options, r *run) (_ *History, err error) {
 			return nil, fmt.Errorf("soak: %w", err)
 		}
 	}
-	if r.dir, err = os.MkdirTemp("", "shardkit-soak-"); err != nil {
-		return nil, fmt.Errorf("soak: %w", err)
+	if r.truth, err = newTruth(orderedKeys + racingKeys); err != nil {
+		return nil, err
 	}
-	defer os.RemoveAll(r.dir)
-	if err := os.WriteFile(r.truth(), make([]byte, 8*(orderedKeys+racingKeys)), 0o600); err != nil {
-		return nil, fmt.Errorf("soak: %w", err)
-	}
+	defer r.truth.Close()
 	r.shards, err = harness.StartShards(ctx, harness.Options{Shards: opts.Shards, Private: true, Server: opts.Server})
 	if err != nil {
 		return nil, err
@@ -87,7 +83,18 @@ func newRun(ctx context.Context, o *Options, r *run) (_ *History, err error) {
 	return r.history, r.settle(ctx)
 }
 
-func (r *run) truth() string { return filepath.Join(r.dir, "truth") }
+// newTruth is the file of a source of truth of n versions. It has no name, so that
+// it is gone with the last process.
+func newTruth(n int) (*os.File, error) {
+	f, err := os.CreateTemp("", "shardkit-soak-")
+	if err == nil {
+		err = errors.Join(os.Remove(f.Name()), f.Truncate(int64(8*n)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("soak: make the source of truth: %w", err)
+	}
+	return f, nil
+}
 
 func (r *run) header() Header {
 	r.mu.Lock()
@@ -117,13 +124,13 @@ func (r *run) take(l *line) {
 func (r *run) start(ctx context.Context, number, life int) error {
 	c := config{
 		Process: number, Life: life, Processes: r.opts.Processes, Seed: r.opts.Seed,
-		Subject: r.opts.Subject, Client: r.opts.Client, Addrs: map[string]string{}, Truth: r.truth(),
+		Subject: r.opts.Subject, Client: r.opts.Client, Addrs: map[string]string{},
 		Ordered: orderedKeys, Racing: racingKeys, Heartbeat: r.opts.Heartbeat, Loader: r.opts.Loader, Rate: r.opts.Rate, Margin: r.opts.bounds().Margin,
 	}
 	for i, route := range r.routes[number] {
 		c.Addrs[r.shards.Nodes()[i].Name()] = route.Addr()
 	}
-	p, err := startProcess(r.starter, r.program, c, r.take)
+	p, err := startProcess(r.starter, r.program, c, r.truth, r.take)
 	if err != nil {
 		return err
 	}

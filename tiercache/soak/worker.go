@@ -25,7 +25,6 @@ type config struct {
 	Seed                     uint64
 	Subject, Client          string
 	Addrs                    map[string]string // of the shards, for this process, by name
-	Truth                    string            // the file of the source of truth
 	Ordered, Racing          int
 	Heartbeat, Loader        time.Duration
 	Rate                     float64
@@ -80,7 +79,7 @@ func work(text string) error {
 		os.Exit(1) // whoever started this is gone
 	}()
 	var err error
-	if w.truth, err = mapTruth(w.Truth, w.Ordered+w.Racing); err != nil {
+	if w.truth, err = mapTruth(w.Ordered + w.Racing); err != nil {
 		return err
 	}
 	w.turns = 2 * w.Heartbeat
