@@ -18,6 +18,7 @@ require (
 	github.com/shardkit/shardkit/ring v0.0.0
 	github.com/shardkit/shardkit/slotmap v0.0.0
 	github.com/shardkit/shardkit/tiercache v0.0.0
+	github.com/shardkit/shardkit/tiercache/soak v0.0.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/term v0.48.0
 	mvdan.cc/sh/v3 v3.13.1
@@ -61,4 +62,5 @@ replace (
 	github.com/shardkit/shardkit/slotmap => ../../slotmap
 	github.com/shardkit/shardkit/tiercache => ../../tiercache
 	github.com/shardkit/shardkit/tiercache/metrics => ../../tiercache/metrics
+	github.com/shardkit/shardkit/tiercache/soak => ../../tiercache/soak
 )

@@ -14,6 +14,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/shardkit/shardkit/tiercache/soak"
 )
 
 type cli struct {
@@ -25,6 +27,7 @@ type cli struct {
 	Serve   serveCmd   `cmd:"" help:"Serve a cache over HTTP, with metrics and a dashboard."`
 	Slot    slotCmd    `cmd:"" help:"Tell which slot each key is in, and the tag that names that slot."`
 	Set     setCmd     `cmd:"" help:"Write, read, check and repair a replicated set."`
+	Soak    soakCmd    `cmd:"" help:"Break shards and processes of a cache for a while, and judge what its readers saw."`
 	Up      upCmd      `cmd:"" help:"Run throwaway servers until Ctrl-C."`
 	Version versionCmd `cmd:"" help:"Tell which versions this binary was built from."`
 }
@@ -51,6 +54,7 @@ type console struct {
 }
 
 func main() {
+	soak.Main() // where this is a process of shardkit soak
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	code := run(ctx, os.Args[1:], console{os.Stdin, os.Stdout, os.Stderr, !isTerminal(os.Stdout)})

@@ -16,9 +16,13 @@ import (
 
 	"github.com/shardkit/shardkit/harness"
 	"github.com/shardkit/shardkit/harness/harnesstest"
+	"github.com/shardkit/shardkit/tiercache/soak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	soak.Main()
+	goleak.VerifyTestMain(m)
+}
 
 // result is what a command left behind.
 type result struct {
@@ -61,7 +65,7 @@ x{y}    y       12222  5301
 }
 
 func TestHelpHasExamples(t *testing.T) {
-	for _, args := range [][]string{{"slot", "--help"}, {"ring", "--help"}, {"serve", "--help"}, {"load", "--help"}, {"demo", "set", "--help"}, {"demo", "failover", "--help"}, {"demo", "hotkeys", "--help"}, {"demo", "remap", "--help"}, {"up", "cluster", "--help"}, {"up", "shards", "--help"}} {
+	for _, args := range [][]string{{"slot", "--help"}, {"ring", "--help"}, {"serve", "--help"}, {"load", "--help"}, {"soak", "--help"}, {"demo", "set", "--help"}, {"demo", "failover", "--help"}, {"demo", "hotkeys", "--help"}, {"demo", "remap", "--help"}, {"up", "cluster", "--help"}, {"up", "shards", "--help"}} {
 		got := shardkit(t, t.Context(), "", args...)
 		if got.code != exitOK || !strings.Contains(got.out, "Example") {
 			t.Errorf("%v: got exit %d, and no example in\n%s", args, got.code, got.out)

@@ -3,7 +3,7 @@ module github.com/shardkit/shardkit/tiercache/soak
 go 1.26.0
 
 require (
-	github.com/go-redis/cache/v9 v9.0.0
+	github.com/maypok86/otter/v2 v2.4.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.79
 	github.com/shardkit/shardkit/backends/goredis v0.0.0
@@ -15,13 +15,8 @@ require (
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/klauspost/compress v1.13.6 // indirect
-	github.com/maypok86/otter/v2 v2.4.0 // indirect
 	github.com/shardkit/shardkit/ring v0.0.0 // indirect
 	github.com/sony/gobreaker/v2 v2.4.0 // indirect
-	github.com/vmihailenco/go-tinylfu v0.2.2 // indirect
-	github.com/vmihailenco/msgpack/v5 v5.3.4 // indirect
-	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/sync v0.20.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect

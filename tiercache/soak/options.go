@@ -66,7 +66,7 @@ type Progress struct {
 
 const (
 	Tiercache = "tiercache"
-	RingCache = "go-redis ring" // go-redis's Ring, with go-redis/cache over it
+	RingCache = "go-redis ring" // go-redis's Ring, with a local cache before it
 )
 
 // ErrOptions is the error of options that contradict themselves.

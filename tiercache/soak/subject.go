@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-redis/cache/v9"
+	"github.com/maypok86/otter/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
 
@@ -42,7 +42,7 @@ type subject interface {
 // open returns the subject that a process uses.
 func open(c *config) (subject, error) {
 	if c.Subject == RingCache {
-		return openRing(c), nil
+		return openRing(c)
 	}
 	return openTiercache(c)
 }
@@ -130,35 +130,50 @@ func (t *tiered) end() {
 	}
 }
 
-// ringed is what people use today: go-redis's Ring, and go-redis/cache with its
-// local cache over it. Nothing tells the processes of writes, so what is local
-// lives as long as the bound allows.
+// ringed is what people use today: go-redis's Ring, and a local cache before it.
+// Nothing tells the processes of writes, so what is local lives as long as the
+// bound allows.
 type ringed struct {
 	ring  *redis.Ring
-	cache *cache.Cache
+	local *otter.Cache[string, string]
 }
 
-func openRing(c *config) subject {
-	ring := redis.NewRing(&redis.RingOptions{
+func openRing(c *config) (subject, error) {
+	local, err := otter.New(&otter.Options[string, string]{MaximumSize: 10_000, ExpiryCalculator: otter.ExpiryWriting[string, string](2 * c.Heartbeat)})
+	if err != nil {
+		return nil, err
+	}
+	return &ringed{local: local, ring: redis.NewRing(&redis.RingOptions{
 		Addrs: c.Addrs, HeartbeatFrequency: c.Heartbeat / 2,
 		// With the defaults a frozen shard leaves the ring after 15 s.
 		DialTimeout: c.timeout() / 2, ReadTimeout: c.timeout() / 2, WriteTimeout: c.timeout() / 2,
-	})
-	// It adds up to a tenth to the life.
-	local := cache.NewTinyLFU(10_000, 18*c.Heartbeat/10)
-	return &ringed{ring, cache.New(&cache.Options{Redis: ring, LocalCache: local})}
+	})}, nil
 }
 
-func (r *ringed) Get(ctx context.Context, key string) (value string, err error) {
-	if err = r.cache.Get(ctx, key, &value); errors.Is(err, cache.ErrCacheMiss) {
+const ringLife = 5 * time.Minute
+
+func (r *ringed) Get(ctx context.Context, key string) (string, error) {
+	if value, found := r.local.GetIfPresent(key); found {
+		return value, nil
+	}
+	value, err := r.ring.Get(ctx, key).Result()
+	switch {
+	case err == nil:
+		r.local.Set(key, value)
+	case errors.Is(err, redis.Nil):
 		err = tiercache.ErrNotFound
 	}
 	return value, err
 }
 
-func (r *ringed) Load(ctx context.Context, key string, load func(context.Context) (string, error)) (value string, err error) {
-	err = r.cache.Once(&cache.Item{Ctx: ctx, Key: key, Value: &value, TTL: 5 * time.Minute,
-		Do: func(*cache.Item) (any, error) { return load(ctx) }})
+func (r *ringed) Load(ctx context.Context, key string, load func(context.Context) (string, error)) (string, error) {
+	value, err := r.Get(ctx, key)
+	if err == nil {
+		return value, nil
+	}
+	if value, err = load(ctx); err == nil {
+		r.Set(ctx, key, value, ringLife) // who has the value does not mind
+	}
 	return value, err
 }
 
@@ -189,18 +204,19 @@ func (r *ringed) Many(ctx context.Context, keys []string, load func(context.Cont
 
 func (r *ringed) Set(ctx context.Context, key, value string, life time.Duration) error {
 	if life == 0 {
-		life = 5 * time.Minute
+		life = ringLife
 	}
-	return r.cache.Set(&cache.Item{Ctx: ctx, Key: key, Value: value, TTL: max(life, time.Second)})
+	if err := r.ring.Set(ctx, key, value, life).Err(); err != nil {
+		r.local.Invalidate(key)
+		return err
+	}
+	r.local.Set(key, value)
+	return nil
 }
 
 func (r *ringed) Delete(ctx context.Context, key string) error {
-	// It does not tell of keys that were not there, but drops other errors too.
-	err := r.cache.Delete(ctx, key)
-	if errors.Is(err, cache.ErrCacheMiss) {
-		return nil
-	}
-	return err
+	r.local.Invalidate(key)
+	return r.ring.Del(ctx, key).Err()
 }
 
 func (r *ringed) Refused(error) bool { return false }
