@@ -20,6 +20,7 @@ const (
 // begin starts the load.
 func (w *worker) begin() {
 	w.wg.Go(w.pauses)
+	w.wg.Go(w.health)
 	loop := func(goroutine int, rate float64, act func(*rand.Rand)) {
 		r := rand.New(rand.NewPCG(w.Seed, uint64(w.Process)<<32|uint64(w.Life)<<16|uint64(goroutine)))
 		w.wg.Go(func() {

@@ -54,6 +54,15 @@ var mutations = []mutation{
 		name: "trust window", duration: 7 * time.Second,
 		schedule: pairs(StopProc, 500*ms, 1200*ms, 100*ms),
 	}.off("trust"),
+	mutation{
+		name: "notes", duration: 8 * time.Second,
+		schedule: freezes(0, 500*ms, 2*time.Second, 1, 3500*ms, 2*time.Second),
+	}.off("notes"),
+	mutation{
+		// Away twice within the life of what was written elsewhere the first time.
+		name: "outage number", duration: 9 * time.Second,
+		schedule: freezes(0, 500*ms, time.Second, 0, 2300*ms, 1200*ms, 1, 4500*ms, time.Second, 1, 6300*ms, 1200*ms),
+	}.off("outage"),
 }
 
 // off turns the switch that the cache's own tests use.
@@ -65,6 +74,14 @@ func (m mutation) off(mechanism string) mutation {
 func everyShard(s Step) (steps []Step) {
 	for s.Shard = range 3 {
 		steps = append(steps, s)
+	}
+	return steps
+}
+
+// freezes freezes shards: which, when, and for how long.
+func freezes(list ...time.Duration) (steps []Step) {
+	for i := 0; i < len(list); i += 3 {
+		steps = append(steps, Step{Kind: Freeze, Shard: int(list[i]), Process: -1, At: list[i+1], For: list[i+2]})
 	}
 	return steps
 }

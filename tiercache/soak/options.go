@@ -128,11 +128,15 @@ func set[T comparable](field *T, value T) {
 // bounds are those that package tiercache states, in heartbeats of its defaults.
 func (o *Options) bounds() Bounds {
 	return Bounds{
-		Lost: 2 * o.Heartbeat, Cut: 10 * o.Heartbeat,
+		Lost: 2 * o.Heartbeat, Cut: failoverBeats * o.Heartbeat,
 		Detect: 17 * o.Heartbeat / 10,
 		Margin: max(o.Heartbeat/2, 500*time.Millisecond),
 	}
 }
+
+// failoverBeats is the life of what is written while a shard is out, which the
+// default is in heartbeats.
+const failoverBeats = 10
 
 const (
 	maxProcesses = 64

@@ -33,6 +33,9 @@ type subject interface {
 	// Refused reports whether a write's error says that it took no effect.
 	Refused(err error) bool
 
+	// Health tells of each shard, by its name, whether it is in use.
+	Health() map[string]bool
+
 	// Owner is the name of the shard where a key is while nothing is amiss.
 	Owner(key string) string
 
@@ -78,7 +81,9 @@ func openTiercache(c *config) (_ subject, err error) {
 			return nil, err
 		}
 	}
-	t.Cache, err = tiercache.New[string](shards, &tiercache.Options{Namespace: "soak", Heartbeat: c.Heartbeat, Timeout: c.timeout()})
+	t.Cache, err = tiercache.New[string](shards, &tiercache.Options{
+		Namespace: "soak", Heartbeat: c.Heartbeat, Timeout: c.timeout(), FailoverTTL: failoverBeats * c.Heartbeat,
+	})
 	return t, err
 }
 
@@ -114,6 +119,14 @@ func (t *tiered) Set(ctx context.Context, key, value string, life time.Duration)
 
 func (t *tiered) Refused(err error) bool {
 	return errors.Is(err, tiercache.ErrLate) || errors.Is(err, tiercache.ErrUnavailable)
+}
+
+func (t *tiered) Health() map[string]bool {
+	health := map[string]bool{}
+	for _, h := range t.Cache.Health() {
+		health[h.Shard] = h.State == tiercache.ShardServing
+	}
+	return health
 }
 
 func (t *tiered) Owner(key string) string { return t.Ring().Locate(key) }
@@ -220,6 +233,9 @@ func (r *ringed) Delete(ctx context.Context, key string) error {
 }
 
 func (r *ringed) Refused(error) bool { return false }
+
+// Health is not to be had of a Ring but in a log.
+func (r *ringed) Health() map[string]bool { return nil }
 
 func (r *ringed) Owner(key string) string {
 	client, err := r.ring.GetShardClientForKey(key)

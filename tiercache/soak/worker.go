@@ -115,11 +115,35 @@ func work(text string) error {
 func (w *worker) owners() []int {
 	owners := make([]int, len(w.truth))
 	for key := range owners {
-		owners[key] = -1
-		fmt.Sscanf(w.subject.Owner(keyName(key)), "shard-%d", &owners[key])
-		owners[key] = max(owners[key]-1, -1)
+		owners[key] = shardNumber(w.subject.Owner(keyName(key)))
 	}
 	return owners
+}
+
+// shardNumber is the number of the shard that package harness calls so, from 0.
+func shardNumber(name string) int {
+	n := 0
+	fmt.Sscanf(name, "shard-%d", &n)
+	return n - 1
+}
+
+// health tells when this process begins or ends to use a shard.
+func (w *worker) health() {
+	last := map[string]bool{}
+	for tick := time.NewTicker(5 * time.Millisecond); ; {
+		select {
+		case <-w.stop:
+			tick.Stop()
+			return
+		case <-tick.C:
+		}
+		for name, healthy := range w.subject.Health() {
+			if before, known := last[name]; known && before != healthy {
+				w.emit(line{Shard: &ShardEvent{w.Process, shardNumber(name), healthy, monotonic()}})
+			}
+			last[name] = healthy
+		}
+	}
 }
 
 func (w *worker) emit(l line) {
