@@ -47,8 +47,10 @@ test-long: bin/gotestsum servers ## check the adapters on Redis 7.0, Redis 8.0 a
 	@SHARDKIT_LONG=1 tools/dev/run-tests -race=false -timeout 10m -run '$(long)' ./conformance ./integration/... ./tiercache/... ./bench/scenarios ./cmd/shardkit
 
 SECONDS ?= 600
-soak: ## try properties with fresh seeds for SECONDS=600, or with the seeds from SEED=... on
-	@SHARDKIT_SOAK=$$(($(SECONDS) / 2))s SHARDKIT_SEED=$(SEED) \
+soak: ## try properties, and a cache while all breaks, with fresh seeds for SECONDS=600, or with the seeds from SEED=... on
+	@mkdir -p bin && go build -o bin/shardkit ./cmd/shardkit
+	@bin/shardkit soak --duration $$(($(SECONDS) / 3))s $(if $(SEED),--seed $(SEED))
+	@SHARDKIT_SOAK=$$(($(SECONDS) / 3))s SHARDKIT_SEED=$(SEED) \
 	  go test -count=1 -v -p 1 -timeout $$(($(SECONDS) + 300))s -run '^TestSoak$$' ./conformance/prop ./integration
 
 OUT ?= bench/out
