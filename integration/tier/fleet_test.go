@@ -64,9 +64,8 @@ func fleetChild(addr string) {
 
 // A member is a process of a fleet.
 type member struct {
-	cmd   *exec.Cmd
-	in    io.Writer
-	lines chan string
+	cmd *exec.Cmd
+	in  io.Writer
 }
 
 func (m *member) kill() { m.cmd.Process.Kill(); m.cmd.Wait() }
