@@ -21,7 +21,7 @@ func TestRoutes(t *testing.T) {
 		for i := range whole.Len() {
 			rs.remotes = append(rs.remotes, &remote{name: whole.Name(i)})
 		}
-		keys := make([]string, 300)
+		keys := make([]string, 100)
 		for i := range keys {
 			keys[i] = fmt.Sprint("k", i)
 		}
