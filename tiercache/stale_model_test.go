@@ -14,28 +14,28 @@ import (
 	"github.com/shardkit/shardkit/tiercache/memory"
 )
 
-// A ledger is a key of the database: its version, and when which was acknowledged
+// A promises is a key of the database: its version, and when which was acknowledged
 // to be gone from the cache.
-type ledger struct {
+type promises struct {
 	mu      sync.Mutex
 	version int64
 	acked   []time.Time // of version i+1, when the Delete after its write had returned
 }
 
-func (l *ledger) write() {
+func (l *promises) write() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.version++
 }
 
-func (l *ledger) read() int64 {
+func (l *promises) read() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.version
 }
 
 // floor is the version that a read which begins at the time must give, or a later one.
-func (l *ledger) floor(at time.Time) int64 {
+func (l *promises) floor(at time.Time) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := len(l.acked)
@@ -67,7 +67,7 @@ func TestStaleModel(t *testing.T) {
 		writer := open[int64](t, one(shard), nil)
 		synced(t, append(caches, writer)...)
 		const keys = 20
-		var ledgers [keys]ledger
+		var ledgers [keys]promises
 		end := time.Now().Add(2 * time.Minute)
 		var wg sync.WaitGroup
 		start := func(n uint64, f func(rnd *rand.Rand)) {
