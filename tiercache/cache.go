@@ -61,33 +61,39 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 	if c.local, err = newLocal[V](&opts); err != nil {
 		return nil, fmt.Errorf("tiercache: %w", err)
 	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.given = given{shards: maps.Clone(shards), print: placed.Fingerprint(), seen: map[uint64]int64{}}
+	c.invalidate = func(r *remote, key string, sequence int64) {
+		c.wrote(r, key, sequence)
+		c.outdate(r, key, sequence)
+	}
+	var remotes []*remote
 	for i := range placed.Len() {
 		name := placed.Name(i)
-		if shards[name] == nil {
-			return nil, fmt.Errorf("tiercache: shard %q is nil", name)
+		if err := c.takes(name, shards[name]); err != nil {
+			return nil, err
 		}
-		if _, ok := shards[name].(Tracker); opts.Tracking && !ok {
-			return nil, fmt.Errorf("tiercache: Tracking: shard %q, a %T, is no Tracker", name, shards[name])
-		}
-		r := newRemote(name, shards[name], c.shardSet)
-		r.invalidate = func(r *remote, key string, sequence int64) {
-			c.wrote(r, key, sequence)
-			c.outdate(r, key, sequence)
-		}
-		c.remotes = append(c.remotes, r)
+		remotes = append(remotes, newRemote(name, shards[name], c.shardSet))
 	}
-	c.routing.Store(&routing{whole: placed, live: placed, remotes: c.remotes})
-	c.ctx, c.cancel = context.WithCancel(context.Background())
-	for _, r := range c.remotes {
-		c.wg.Go(func() { r.listen(c.ctx) })
-		if !off.health {
-			c.wg.Go(func() { c.watch(c.ctx, r) })
-		}
+	c.routing.Store(&routing{whole: placed, live: placed, remotes: remotes})
+	for _, r := range remotes {
+		c.start(r)
 	}
 	if c.events != nil {
 		c.telling.Go(func() { c.events.run(c.ctx) })
 	}
 	return c, nil
+}
+
+// takes tells what is wrong with a shard.
+func (c *Cache[V]) takes(name string, shard Shard) error {
+	if shard == nil {
+		return fmt.Errorf("tiercache: shard %q is nil", name)
+	}
+	if _, ok := shard.(Tracker); c.opts.Tracking && !ok {
+		return fmt.Errorf("tiercache: Tracking: shard %q, a %T, is no Tracker", name, shard)
+	}
+	return nil
 }
 
 // Ring returns the placement of keys on shards.
@@ -102,7 +108,7 @@ func (c *Cache[V]) Close() error {
 	c.loading.Unlock()
 	c.shardSet.close()
 	c.loads.Wait()
-	for _, r := range c.remotes {
+	for _, r := range c.remotes() {
 		r.listener.mu.Lock()
 		r.end(endLost, ErrClosed)
 		r.listener.mu.Unlock()

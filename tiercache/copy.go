@@ -68,7 +68,7 @@ func (c *Cache[V]) fetchCopies(ctx context.Context, holder *remote, keys []*hot.
 func (c *Cache[V]) acceptCopy(r route, v *view, holder *remote, rd *reading, k *hot.Key[heat], raw any) (f found[V]) {
 	text, _ := raw.(string)
 	head, ok := parseHead(text)
-	if !ok || !rd.known || head.epoch != rd.state.epoch || holder.remaining(head.expiry, rd.at) <= 0 || len(text) == headSize {
+	if !ok || !rd.known || tagged(text[min(headSize, len(text)):]) || head.epoch != rd.state.epoch || holder.remaining(head.expiry, rd.at) <= 0 || len(text) == headSize {
 		k.Value.missed(int64(c.opts.copyLife()))
 		return f
 	}
@@ -121,6 +121,10 @@ func (c *Cache[V]) promote(ctx context.Context, r route, k *hot.Key[heat]) (*rea
 	}
 	w.since.CompareAndSwap(0, reply.sequence)
 	ends, _ := reply.rest[1].(int64)
+	if text, _ := reply.rest[0].(string); tagged(text) {
+		h.due.Store(reply.sent + int64(hotWindow))
+		return r.read(ctx, []string{place}) // which looks at its tags
+	}
 	switch {
 	case ends > 0:
 		c.stats.promotions.Add(1)
@@ -142,6 +146,10 @@ func (c *Cache[V]) promote(ctx context.Context, r route, k *hot.Key[heat]) (*rea
 	rd.values = reply.rest[:1]
 	return rd, r.judge(ctx, rd)
 }
+
+// tagged reports whether an envelope has tags. A value with some is not copied: who
+// invalidates a tag knows of no keys.
+func tagged(text string) bool { return len(text) > headSize && text[headSize]&flagTagged != 0 }
 
 // copied is a value for the holders of its key's copies; without an envelope it
 // was deleted.

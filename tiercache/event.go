@@ -33,6 +33,8 @@ const (
 	EventBreakerShut                      // it is asked again
 	EventShardOut                         // the shard fails: others stand in for it
 	EventShardBack                        // it serves again
+	EventMembers                          // the list of shards changed
+	EventDiffer                           // another process was given other shards than this one, or another ring
 	EventFillRefused                      // a loaded value was not stored: its key was written meanwhile
 	EventCorrupt                          // a value on the shard was no envelope, or did not decode: a miss
 )
@@ -50,6 +52,8 @@ var eventKinds = [...]struct {
 	EventBreakerShut: {"the shard is asked again", slog.LevelInfo, false},
 	EventShardOut:    {"the shard is out", slog.LevelWarn, false},
 	EventShardBack:   {"the shard is back", slog.LevelInfo, false},
+	EventMembers:     {"the list of shards changed", slog.LevelInfo, false},
+	EventDiffer:      {"another process was given other shards", slog.LevelWarn, false},
 	EventFillRefused: {"a loaded value was not stored", slog.LevelDebug, true},
 	EventCorrupt:     {"a value could not be read", slog.LevelWarn, true},
 }

@@ -2,6 +2,7 @@ package tiercache
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"github.com/shardkit/shardkit/tiercache/internal/hot"
@@ -50,6 +51,14 @@ func (c *Cache[V]) fetch(ctx context.Context, r route, key string) (f found[V], 
 			}
 		}
 	}
+	f, err = c.fetchOwner(ctx, r, k, key)
+	if errors.Is(err, errRouted) {
+		f, err = c.fetchOwner(ctx, c.route(key), k, key)
+	}
+	return f, err
+}
+
+func (c *Cache[V]) fetchOwner(ctx context.Context, r route, k *hot.Key[heat], key string) (f found[V], err error) {
 	v := r.synced()
 	var rd *reading
 	if k != nil && c.promotes(r, k) {
@@ -60,7 +69,11 @@ func (c *Cache[V]) fetch(ctx context.Context, r route, key string) (f found[V], 
 	if err != nil {
 		return f, err
 	}
-	f = c.accept(r, v, rd, key, rd.values[0])
+	if f = c.accept(r, v, rd, key, rd.values[0]); !f.found && f.over == "" {
+		if old := c.inherit(ctx, r, key); old.found {
+			f = old
+		}
+	}
 	c.count(f)
 	return f, nil
 }

@@ -39,8 +39,9 @@ type ShardHealth struct {
 // Dedicate. It writes: a shard that is read-only, full, loading or a replica is out.
 // At defaults a shard that is killed or frozen is out within 1.7 s.
 func (c *Cache[V]) Health() []ShardHealth {
-	list := make([]ShardHealth, len(c.remotes))
-	for i, r := range c.remotes {
+	remotes := c.remotes()
+	list := make([]ShardHealth, len(remotes))
+	for i, r := range remotes {
 		h := &r.health
 		h.mu.Lock()
 		list[i] = ShardHealth{r.name, h.state, h.since, h.err}
@@ -202,7 +203,7 @@ func (s *shardSet) takeOut(r *remote, err error) {
 	r.listener.mu.Lock()
 	r.end(endOut, nil)
 	r.listener.mu.Unlock()
-	for _, other := range s.remotes {
+	for _, other := range s.remotes() {
 		other.listener.hurry() // which declares it
 	}
 	s.broke(r)

@@ -34,6 +34,7 @@ const (
 	endBroken                // a notice could not be read
 	endOut                   // others stand in for the shard
 	endCleared               // all keys with a prefix were deleted, which L1 does not look for
+	endList                  // the list of shards changed
 	endings
 )
 
@@ -153,7 +154,7 @@ func (r *remote) hear(payload string) {
 			continue
 		}
 		v.wrote(key[prefix:], n.sequence)
-		r.invalidate(r, key[prefix:], n.sequence)
+		r.set.invalidate(r, key[prefix:], n.sequence)
 	}
 	raise(&v.heard, l.last) // after the tags
 	if cleared {
@@ -180,7 +181,7 @@ func (r *remote) hearChanges(places []string) {
 	for _, place := range places {
 		if key, ok := strings.CutPrefix(place, r.opts.Namespace+":"); ok {
 			v.changed(key, t)
-			r.invalidate(r, key, math.MaxInt64)
+			r.set.invalidate(r, key, math.MaxInt64)
 		}
 	}
 }
@@ -235,6 +236,9 @@ func (r *remote) beat(ctx context.Context, ping func(context.Context) error) err
 			return err
 		}
 		return errBehind
+	}
+	if err := r.set.tell(ctx, r); err != nil {
+		return err
 	}
 	asked := now()
 	if err := ping(ctx); err != nil {

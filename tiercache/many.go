@@ -165,6 +165,10 @@ func (c *Cache[V]) readPart(ctx context.Context, p *part[V]) {
 	}
 	v := p.remote.synced()
 	rd, err := p.remote.read(ctx, c.places(p.keys))
+	if errors.Is(err, errRouted) {
+		c.readApart(ctx, p)
+		return
+	}
 	if err != nil {
 		p.err, p.missing, p.over = err, p.keys, make([]string, len(p.keys))
 		return
@@ -176,6 +180,20 @@ func (c *Cache[V]) readPart(ctx context.Context, p *part[V]) {
 		if !p.found[i].found {
 			p.missing = append(p.missing, key)
 			p.over = append(p.over, p.found[i].over)
+		}
+	}
+}
+
+// readApart reads the keys of a part by the routes that they have now.
+func (c *Cache[V]) readApart(ctx context.Context, p *part[V]) {
+	p.found = make([]found[V], len(p.keys))
+	for i, key := range p.keys {
+		f, err := c.fetchOwner(ctx, c.route(key), nil, key)
+		if err != nil {
+			p.err = err
+		}
+		if p.found[i] = f; !f.found {
+			p.missing, p.over = append(p.missing, key), append(p.over, f.over)
 		}
 	}
 }

@@ -214,8 +214,8 @@ func (s *shardSet) holders(r *remote, places map[string]struct{}) map[*remote][]
 	prefix := len(s.opts.Namespace) + 1
 	for place := range places {
 		to := r
-		for _, i := range rs.whole.AppendN(nil, place[min(prefix, len(place)):], len(s.remotes)) {
-			if other := s.remotes[i]; other != r && !other.out.Load() {
+		for _, i := range rs.whole.AppendN(nil, place[min(prefix, len(place)):], len(rs.remotes)) {
+			if other := rs.remotes[i]; other != r && !other.out.Load() {
 				to = other
 				break
 			}
@@ -239,7 +239,7 @@ func (s *shardSet) leave(at, r *remote, places []string) error {
 	if err := at.ready(ctx); err != nil {
 		return err
 	}
-	rt := route{at, &stand{ahead: []*remote{r}}}
+	rt := route{remote: at, stand: &stand{ahead: []*remote{r}}}
 	keys, args := rt.past([]int64{0}, places, at.erasure(ctx, len(places)))
 	reply, err := at.run(ctx, at.send, script.Write.Stand, keys, s.opts.window(), args...)
 	if err == nil && reply.epoch == 0 {
@@ -274,8 +274,8 @@ func (s *shardSet) echo(ctx context.Context, r *remote, keys, places []string) {
 	rs := s.routing.Load()
 	for i, key := range keys {
 		behind := false
-		for _, node := range rs.whole.AppendN(nil, key, len(s.remotes)) {
-			next := s.remotes[node]
+		for _, node := range rs.whole.AppendN(nil, key, len(rs.remotes)) {
+			next := rs.remotes[node]
 			if !behind || next.out.Load() {
 				behind = behind || next == r
 				continue

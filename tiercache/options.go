@@ -62,6 +62,11 @@ type Options struct {
 	// within 5 s: see HotKeys. 0 means 100, a negative number that no key is; at most 262143.
 	HotReads int
 
+	// Handover is for how long after AddShard and RemoveShard a key that has moved is
+	// asked of the shard that had it, where the new one has no value. Each write of such a key
+	// costs a second one meanwhile, and 12 s longer. 0 means 1 minute, a negative number not at all.
+	Handover time.Duration
+
 	// Heartbeat is how often a shard is asked what its last write was. It states
 	// the bound of staleness: a value in L1 counts for two heartbeats from when the
 	// shard was last asked with success. 0 means 1 s; at least 5 ms.
@@ -126,6 +131,7 @@ const (
 	defaultLocalBytes  = 64 << 20
 	defaultHeartbeat   = time.Second
 	defaultHotReads    = 100
+	defaultHandover    = time.Minute
 	defaultTimeout     = 500 * time.Millisecond
 	defaultLoadTimeout = 30 * time.Second
 	defaultFailoverTTL = 10 * time.Second
@@ -147,6 +153,7 @@ func (o *Options) withDefaults() (Options, error) {
 	set(&opts.Jitter, defaultJitter)
 	set(&opts.Heartbeat, defaultHeartbeat)
 	set(&opts.HotReads, defaultHotReads)
+	set(&opts.Handover, defaultHandover)
 	set(&opts.Timeout, defaultTimeout)
 	set(&opts.LoadTimeout, defaultLoadTimeout)
 	set(&opts.FailoverTTL, defaultFailoverTTL)

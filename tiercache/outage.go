@@ -63,7 +63,7 @@ func (s *shardSet) hello(ctx context.Context, r *remote, do sender, g greeting) 
 	}
 	args := []string{micros(s.opts.window()), watch, strconv.FormatInt(g.cleared, 10), micros(s.opts.standing())}
 	var declares []*remote
-	for _, other := range s.remotes {
+	for _, other := range s.remotes() {
 		if other != r && other.out.Load() {
 			declares = append(declares, other)
 			args = append(args, other.name, micros(time.Duration(now()-other.contact.Load())))
@@ -180,9 +180,9 @@ func (s *shardSet) numbers(ctx context.Context, r *remote, ahead []*remote, anyh
 	}
 }
 
-// errRouted means that while an operation was on its way to a shard that stood in
-// for others one of these came back.
-var errRouted = errors.New("the shard does not stand in for the key's owner any more: try again")
+// errRouted means that while an operation was on its way to a shard its keys got
+// another one: the owner came back, or shards were added or removed.
+var errRouted = errors.New("the shard does not answer for the key any more: try again")
 
 // errUnwatched means that nobody can tell yet whether a shard's values are old.
 var errUnwatched = errors.New("the shard was away, and is not known to be rid of old values yet: try again")
@@ -201,13 +201,19 @@ func (rt route) call(ctx context.Context, sc *script.Script, keys []string, args
 			k, a = rt.past(numbers, keys, args)
 			outage = greatest(numbers)
 		}
-		reply, err := rt.run(ctx, rt.do, run, k, rt.opts.window(), a...)
+		reply, err := rt.runListed(ctx, rt.do, run, k, rt.opts.window(), rt.list, a)
 		if err != nil {
 			return nil, err
 		}
 		reply.outage = outage
 		if reply.epoch != 0 || reply.sequence == replyLate {
 			return reply, nil
+		}
+		if reply.sequence == replyListed {
+			if err := rt.set.relist(ctx, rt.remote); err != nil {
+				return nil, err
+			}
+			return nil, errRouted
 		}
 		if reply.sequence == replyUnwatched {
 			if attempt > 0 {
@@ -227,6 +233,7 @@ const (
 	replyLate = iota
 	replyClosed
 	replyUnwatched
+	replyListed
 )
 
 // past puts the outages of the shards that are stood in for before keys and args.
@@ -264,10 +271,17 @@ func (rt route) read(ctx context.Context, keys []string) (*reading, error) {
 		outage = greatest(numbers)
 	}
 	rd, err := rt.remote.read(ctx, keys)
-	if rd != nil {
-		rd.outage = outage
+	if err != nil {
+		return nil, err
 	}
-	return rd, err
+	if rd.state.list > rt.list {
+		if err := rt.set.relist(ctx, rt.remote); err != nil {
+			return nil, err
+		}
+		return nil, errRouted
+	}
+	rd.outage = outage
+	return rd, nil
 }
 
 // life is how long a value may live where the route leads.
@@ -351,7 +365,7 @@ func (s *shardSet) raise(ctx context.Context, r *remote, do sender, epoch int64)
 	if err != nil {
 		return err
 	}
-	for _, other := range s.remotes {
+	for _, other := range s.remotes() {
 		o := &other.outages
 		o.mu.Lock()
 		delete(o.left, r)
@@ -364,7 +378,7 @@ func (s *shardSet) raise(ctx context.Context, r *remote, do sender, epoch int64)
 // declared out may be used by this process, and hold what was overwritten at r.
 func (s *shardSet) broke(r *remote) {
 	t := now()
-	for _, other := range s.remotes {
+	for _, other := range s.remotes() {
 		if other == r || other.out.Load() || t > other.declared.Load()+int64(s.opts.window()) {
 			continue
 		}

@@ -25,6 +25,9 @@ type remote struct {
 	events *events
 	set    *shardSet // which it is of
 
+	ctx    context.Context // ends when it is removed
+	cancel context.CancelFunc
+
 	stateKey, channel, outagesKey, notesKey string
 
 	clock     shardClock
@@ -36,6 +39,7 @@ type remote struct {
 
 	health     health
 	out        atomic.Bool // others stand in for it
+	retired    atomic.Bool // it was removed
 	admissions singleflight.Group
 	contact    atomic.Int64 // when it last answered while it served, ns
 	declared   atomic.Int64 // until when somebody else has it out, ns, as is known
@@ -52,10 +56,6 @@ type remote struct {
 
 	view     atomic.Pointer[view]
 	listener listener
-
-	// invalidate removes key from L1 unless what is there was read at the sequence
-	// or later.
-	invalidate func(r *remote, key string, sequence int64)
 }
 
 // mechanisms that tests switch off, to see that they are missed.
@@ -82,6 +82,7 @@ func newRemote(name string, shard Shard, set *shardSet) *remote {
 	r.view.Store(r.newView())
 	r.listener.kick = make(chan struct{}, 1)
 	r.mendBreaker()
+	r.ctx, r.cancel = context.WithCancel(set.ctx)
 	return r
 }
 
@@ -183,16 +184,26 @@ func refusesWrites(err error) bool {
 	return false
 }
 
-// run runs a script over the state and the keys, by do or send. The script
-// compares run ids if that was last done the given time ago, or before. It returns the reply's
+// run is runListed for what does not depend on the list of shards.
+func (r *remote) run(ctx context.Context, do sender, sc *script.Script, keys []string, age time.Duration, args ...string) (*scriptReply, error) {
+	return r.runListed(ctx, do, sc, keys, age, anyList, args)
+}
+
+// anyList is above every list's number.
+const anyList = 1<<53 - 1
+
+// runListed runs a script over the state and the keys, by do or send. The script
+// compares run ids if that was last done the given time ago, or before, and does nothing
+// if the shard knows of a later list. It returns the reply's
 // elements, of which the first three are the epoch, the sequence and the
 // shard's clock in us.
-func (r *remote) run(ctx context.Context, do func(context.Context, []string) (any, error), sc *script.Script, keys []string, age time.Duration, args ...string) (*scriptReply, error) {
-	cmd := make([]string, 0, 5+len(keys)+len(args))
+func (r *remote) runListed(ctx context.Context, do sender, sc *script.Script, keys []string, age time.Duration, list int64, args []string) (*scriptReply, error) {
+	cmd := make([]string, 0, 6+len(keys)+len(args))
 	cmd = append(cmd, "EVALSHA", sc.SHA, strconv.Itoa(1+len(keys)), r.stateKey)
 	cmd = append(cmd, keys...)
 	cmd = append(cmd, strconv.FormatInt(age.Microseconds(), 10))
 	cmd = append(cmd, args...)
+	cmd = append(cmd, strconv.FormatInt(list, 10))
 	sent := now()
 	reply, err := do(ctx, cmd)
 	if err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
@@ -203,14 +214,14 @@ func (r *remote) run(ctx context.Context, do func(context.Context, []string) (an
 	if err != nil {
 		return nil, err
 	}
-	list, ok := reply.([]any)
-	if !ok || len(list) < 3 {
+	fields, ok := reply.([]any)
+	if !ok || len(fields) < 3 {
 		return nil, fmt.Errorf("script %s answered %T", sc.Name, reply)
 	}
-	s := &scriptReply{sent: sent, received: now(), rest: list[3:]}
+	s := &scriptReply{sent: sent, received: now(), rest: fields[3:]}
 	for i, field := range []*int64{&s.epoch, &s.sequence, &s.us} {
-		if *field, ok = list[i].(int64); !ok {
-			return nil, fmt.Errorf("script %s answered %T in place of an integer", sc.Name, list[i])
+		if *field, ok = fields[i].(int64); !ok {
+			return nil, fmt.Errorf("script %s answered %T in place of an integer", sc.Name, fields[i])
 		}
 	}
 	r.clock.learn(s.sent, s.received, s.us, r.opts.Heartbeat, false)

@@ -13,6 +13,9 @@ type routing struct {
 	live    *ring.Ring // without those that are out
 	remotes []*remote  // by their numbers in both
 	out     bool       // there are some
+	list    int64      // the number of the list of shards, 0 for none
+
+	handover // from the list before
 }
 
 // A route is where an operation on some keys goes: the shard that owns them, or
@@ -20,6 +23,7 @@ type routing struct {
 type route struct {
 	*remote
 	stand *stand
+	list  int64 // the number of the list by which it was found
 }
 
 // A stand is why a shard answers for keys of others; nil where it is their owner.
@@ -32,7 +36,7 @@ type stand struct {
 func (rs *routing) route(key string) route {
 	i := rs.live.Index(key)
 	if !rs.out {
-		return route{remote: rs.remotes[i]}
+		return route{remote: rs.remotes[i], list: rs.list}
 	}
 	return rs.around(key, i)
 }
@@ -40,7 +44,7 @@ func (rs *routing) route(key string) route {
 // around is the route to node i, past the nodes before it in the key's walk.
 func (rs *routing) around(key string, i int) route {
 	var array [8]int
-	rt := route{remote: rs.remotes[i]}
+	rt := route{remote: rs.remotes[i], list: rs.list}
 	for n := 1; rs.whole.Index(key) != i; n *= 2 {
 		walk := rs.whole.AppendN(array[:0], key, n)
 		for at, node := range walk {
@@ -68,7 +72,7 @@ func (rs *routing) group(keys []string) []routed {
 	var groups []routed
 	for _, g := range rs.live.Group(keys) {
 		if !rs.out {
-			groups = append(groups, routed{route{remote: rs.remotes[g.Node]}, g.Keys})
+			groups = append(groups, routed{route{remote: rs.remotes[g.Node], list: rs.list}, g.Keys})
 			continue
 		}
 		same := map[string]int{}

@@ -11,11 +11,18 @@ type shardSet struct {
 	opts    *Options
 	off     mechanisms
 	events  *events
-	remotes []*remote // by their numbers in the ring
 	routing atomic.Pointer[routing]
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
+
+	given    given
+	changing sync.Mutex // held while this process changes the list of shards
+	ending   sync.Mutex // held while it ends a handover
+
+	// invalidate removes key from L1 unless what is there was read at the sequence
+	// or later.
+	invalidate func(r *remote, key string, sequence int64)
 
 	mu sync.Mutex     // held while the routing changes, and while something is begun
 	wg sync.WaitGroup // of all that runs behind
@@ -39,8 +46,9 @@ func (s *shardSet) close() {
 
 // named is the shard of that name, nil if there is none.
 func (s *shardSet) named(name string) *remote {
-	if i, ok := s.routing.Load().whole.Find(name); ok {
-		return s.remotes[i]
+	rs := s.routing.Load()
+	if i, ok := rs.whole.Find(name); ok {
+		return rs.remotes[i]
 	}
 	return nil
 }
@@ -50,7 +58,7 @@ func (s *shardSet) named(name string) *remote {
 func (s *shardSet) reroute() {
 	rs := *s.routing.Load()
 	var down []string
-	for _, r := range s.remotes {
+	for _, r := range rs.remotes {
 		if r.out.Load() {
 			down = append(down, r.name)
 		}
@@ -63,10 +71,13 @@ func (s *shardSet) reroute() {
 	s.routing.Store(&rs)
 }
 
+// remotes are all shards.
+func (s *shardSet) remotes() []*remote { return s.routing.Load().remotes }
+
 // others runs f for every shard besides r, all at one time, and waits.
 func (s *shardSet) others(r *remote, f func(*remote)) {
 	var wg sync.WaitGroup
-	for _, other := range s.remotes {
+	for _, other := range s.remotes() {
 		if other != r {
 			wg.Go(func() { f(other) })
 		}

@@ -10,6 +10,7 @@ import (
 type state struct {
 	epoch, sequence int64
 	verified        int64 // us by the shard's clock
+	list            int64 // its number
 }
 
 const (
@@ -23,7 +24,11 @@ func parseState(s string) (st state, ok bool) {
 	for _, field := range []*int64{&st.epoch, &st.sequence, &st.verified} {
 		*field, s, ok = cutInteger(s, ok)
 	}
-	return st, ok && len(s) > hotSize+notesSize
+	if !ok || len(s) < hotSize {
+		return st, false
+	}
+	st.list, s, ok = cutInteger(s[hotSize:], true)
+	return st, ok && len(s) > notesSize
 }
 
 // cutInteger reads one of 8 bytes, as scripts write it: big-endian and below

@@ -12,6 +12,7 @@ import (
 type Stats struct {
 	LocalHits    uint64 // answered from L1
 	ShardHits    uint64 // answered from a shard
+	Inherited    uint64 // misses that were answered by the shard that had the key before the list of shards changed
 	CopyHits     uint64 // those of them that were answered from a copy of a hot key's value
 	Promotions   uint64 // times that copies were made for hot keys
 	Misses       uint64 // the shard had no value
@@ -62,6 +63,7 @@ func (c *Cache[V]) Stats() Stats {
 	s := Stats{
 		LocalHits:    c.stats.localHits.sum(),
 		ShardHits:    c.stats.shardHits.Load(),
+		Inherited:    c.stats.inherited.Load(),
 		CopyHits:     c.stats.copyHits.Load(),
 		Promotions:   c.stats.promotions.Load(),
 		Misses:       c.stats.misses.Load(),
@@ -80,7 +82,7 @@ func (c *Cache[V]) Stats() Stats {
 	if c.local != nil {
 		s.LocalEntries = c.local.EstimatedSize()
 	}
-	for _, r := range c.remotes {
+	for _, r := range c.remotes() {
 		s.Shards = append(s.Shards, r.stats.of(r))
 	}
 	return s
@@ -90,7 +92,7 @@ type cacheStats struct {
 	localHits                                                              counter
 	shardHits, misses, loads, loadErrors, fills, blindLoads                atomic.Uint64
 	refusedFills, refusedLocal, stale, refreshes, awaited, corrupt, voided atomic.Uint64
-	copyHits, promotions                                                   atomic.Uint64
+	copyHits, promotions, inherited                                        atomic.Uint64
 }
 
 // counter is counted from many processors at once: each addition goes to one of

@@ -143,6 +143,7 @@ func (c *Cache[V]) write(ctx context.Context, op string, r route, keys []string,
 		}
 	}
 	c.rewrite(ctx, r, reply, keys, items)
+	c.eraseBefore(ctx, keys, places)
 	c.echo(ctx, r.remote, keys, places)
 	return nil
 }

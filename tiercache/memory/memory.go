@@ -48,6 +48,7 @@ type value struct {
 
 	// In the place of text. They are replaced, never changed.
 	scores  map[string]int64 // of a sorted set
+	list    list
 	outages map[string]outage
 }
 

@@ -30,6 +30,7 @@ func init() {
 		{script.Fill, (*call).fill},
 		{script.Promote, (*call).promote},
 		{script.Copy, (*call).copies},
+		{script.List, (*call).listed},
 		{script.Raise, (*call).raise},
 		{script.ReadNotes, (*call).readNotes},
 		{script.Forget, (*call).forget},
@@ -93,10 +94,18 @@ func (s *Shard) script(sha string, cmd []string) any {
 		return serverError("ERR Number of keys can't be greater than number of args")
 	}
 	c := &call{Shard: s, keys: cmd[3 : 3+n], args: cmd[3+n:], now: s.now().UnixMicro()}
-	if len(c.keys) == 0 || len(c.args) == 0 {
-		return serverError("ERR the script wants a key and an argument")
+	if len(c.keys) == 0 || len(c.args) < 2 {
+		return serverError("ERR the script wants a key and two arguments")
 	}
+	theirs := c.number(len(c.args) - 1)
+	c.args = c.args[:len(c.args)-1]
 	c.open()
+	if theirs < c.list {
+		if c.changed {
+			c.save()
+		}
+		return []any{int64(0), int64(3), c.now}
+	}
 	reply := scripts[sha].run(c)
 	if c.err != nil {
 		return serverError("ERR " + c.err.Error())
@@ -149,24 +158,25 @@ func (c *call) open() {
 }
 
 func (c *call) save() {
-	c.Shard.keys[c.keys[0]] = value{text: "tcs\x02" + integers(c.epoch, c.sequence, c.verified) + c.hot + integers(c.noted, c.since) + c.server}
+	c.Shard.keys[c.keys[0]] = value{text: "tcs\x02" + integers(c.epoch, c.sequence, c.verified) + c.hot + integers(c.list, c.noted, c.since) + c.server}
 }
 
 type state struct {
 	epoch, sequence, verified int64
 	hot                       string
+	list                      int64
 	noted, since              int64
 	server                    string // its run id
 }
 
 func (s *state) parse(text string) bool {
-	if len(text) <= 60 || text[:4] != "tcs\x02" {
+	if len(text) <= 68 || text[:4] != "tcs\x02" {
 		return false
 	}
 	for i, n := range []*int64{&s.epoch, &s.sequence, &s.verified} {
 		*n = integer(text[4+8*i:])
 	}
-	s.hot, s.noted, s.since, s.server = text[28:44], integer(text[44:]), integer(text[52:]), text[60:]
+	s.hot, s.list, s.noted, s.since, s.server = text[28:44], integer(text[44:]), integer(text[52:]), integer(text[60:]), text[68:]
 	return uint64(s.epoch) < 1<<53 && uint64(s.sequence) < 1<<53
 }
 

@@ -31,6 +31,7 @@ var (
 	Forget    = newScript("forget", "notes", "forget")
 	Promote   = newScript("promote", "owner", "envelope", "hot", "promote")
 	Copy      = newScript("copy", "copy")
+	List      = newScript("list", "list")
 
 	// For values with tags.
 	TaggedWrite = bothWays("tagged write", "tags", "tagged_write", "hot", "write")

@@ -1,0 +1,252 @@
+package tiercache_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/shardkit/shardkit/ring"
+	"github.com/shardkit/shardkit/tiercache"
+	"github.com/shardkit/shardkit/tiercache/memory"
+)
+
+func pick(n networks, names ...string) map[string]tiercache.Shard {
+	shards := map[string]tiercache.Shard{}
+	for _, name := range names {
+		shards[name] = n[name]
+	}
+	return shards
+}
+
+// movedTo is a key that shard name gets when it is added to c's.
+func movedTo(t *testing.T, c *tiercache.Cache[int], name string) string {
+	t.Helper()
+	after, err := c.Ring().With(ring.Node{Name: name, Weight: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; ; i++ {
+		if key := fmt.Sprint("key", i); after.Locate(key) == name {
+			return key
+		}
+	}
+}
+
+// TestAddShard: a key that moves is found where it was, then where it is; a process that
+// has not been told writes and reads as the others do.
+func TestAddShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shelves := newShelves(3)
+		waysA, waysB := shelves.networks(), shelves.networks()
+		a, b := open[int](t, pick(waysA, "a", "b"), nil), open[int](t, pick(waysB, "a", "b"), nil)
+		synced(t, a, b)
+		key := movedTo(t, a, "c")
+		mustSet(t, a, key, 1)
+		wantGet(t, b, key, 1)
+		if err := a.AddShard(t.Context(), "c", waysA["c"]); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.Ring().Locate(key); got != "c" {
+			t.Fatalf("%s is on %s, want c", key, got)
+		}
+		before := a.Stats()
+		wantGet(t, a, key, 1)
+		if s := a.Stats(); s.Inherited != before.Inherited+1 {
+			t.Errorf("%d values were had of the shard before, want 1", s.Inherited-before.Inherited)
+		}
+		mustSet(t, a, key, 2)
+		synctest.Wait()
+		wantNone(t, b, key) // by the notice of the shard before; c is out for it
+		mustSet(t, b, key, 3)
+		wantGet(t, b, key, 3)
+		time.Sleep(bound)
+		if got := b.Members(); !slices.Equal(got.Missing, []string{"c"}) || len(got.Others) != 1 || got.List == 0 {
+			t.Errorf("b: got %+v, want c missing, and one other fingerprint", got)
+		}
+		wantNone(t, a, key) // by the note that b left for c
+		if err := b.AddShard(t.Context(), "c", waysB["c"]); err != nil {
+			t.Fatal(err)
+		}
+		within(t, 10*time.Second, "b uses c", func() bool {
+			for _, h := range b.Health() {
+				if h.State != tiercache.ShardServing {
+					return false
+				}
+			}
+			return true
+		})
+		time.Sleep(bound)
+		for name, c := range map[string]*tiercache.Cache[int]{"a": a, "b": b} {
+			if got := c.Members(); len(got.Missing)+len(got.Others) > 0 || got.List != a.Members().List || !slices.Equal(got.Shards, []string{"a", "b", "c"}) {
+				t.Errorf("%s: got %+v, want three shards, and no difference", name, got)
+			}
+		}
+		wantNone(t, b, key)
+		mustSet(t, b, key, 4)
+		synctest.Wait()
+		wantGet(t, a, key, 4)
+		if err := b.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		wantNone(t, a, key)
+	})
+}
+
+// TestRemoveShard: and added back with what it held, of which nothing is read.
+func TestRemoveShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shelves := newShelves(3)
+		waysA, waysB := shelves.networks(), shelves.networks()
+		a, b := open[int](t, waysA.shards(), nil), open[int](t, waysB.shards(), nil)
+		synced(t, a, b)
+		var keys []string
+		for i := 0; len(keys) < 20; i++ {
+			if key := fmt.Sprint("key", i); a.Ring().Locate(key) == "c" {
+				keys = append(keys, key)
+				mustSet(t, a, key, 1, tiercache.TTL(time.Hour))
+			}
+		}
+		if err := a.RemoveShard(t.Context(), "c"); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys[:10] {
+			wantGet(t, a, key, 1) // handed over
+		}
+		time.Sleep(bound)
+		if err := b.RemoveShard(t.Context(), "c"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		for i, key := range keys {
+			if i >= 10 {
+				wantNone(t, b, key) // nobody asked in time
+			}
+			mustSet(t, b, key, 2, tiercache.TTL(time.Minute))
+		}
+		time.Sleep(2 * time.Minute) // it ends
+		for _, c := range []struct {
+			*tiercache.Cache[int]
+			networks
+		}{{a, waysA}, {b, waysB}} {
+			if err := c.AddShard(t.Context(), "c", c.networks["c"]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			for _, key := range keys {
+				wantNone(t, a, key)
+				wantNone(t, b, key)
+			}
+			time.Sleep(bound)
+		}
+	})
+}
+
+// TestHandoverWithoutBefore: a write that does not reach the shard that had its key ends the
+// handover, for all.
+func TestHandoverWithoutBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shelves := newShelves(3)
+		waysA, waysB := shelves.networks(), shelves.networks()
+		opts := &tiercache.Options{LocalBytes: -1}
+		a, b := open[int](t, waysA.shards(), opts), open[int](t, waysB.shards(), opts)
+		synced(t, a, b)
+		key := ""
+		for i := 0; key == ""; i++ {
+			if k := fmt.Sprint("key", i); a.Ring().Locate(k) == "c" {
+				key = k
+			}
+		}
+		mustSet(t, a, key, 1, tiercache.TTL(time.Hour))
+		if err := a.RemoveShard(t.Context(), "c"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(bound)
+		waysA["c"].cut.Store(true)
+		a.Delete(t.Context(), key)
+		time.Sleep(bound)
+		if got, err := b.Get(t.Context(), key); err == nil {
+			t.Errorf("got %d of the shard that was removed, which was deleted", got)
+		}
+	})
+}
+
+// TestBothAdd: two processes add different shards at the same time.
+func TestBothAdd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shelves := newShelves(4)
+		waysA, waysB := shelves.networks(), shelves.networks()
+		a, b := open[int](t, pick(waysA, "a", "b"), nil), open[int](t, pick(waysB, "a", "b"), nil)
+		synced(t, a, b)
+		errs := make(chan error, 2)
+		go func() { errs <- a.AddShard(context.Background(), "c", waysA["c"]) }()
+		go func() { errs <- b.AddShard(context.Background(), "d", waysB["d"]) }()
+		for range 2 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(bound)
+		for _, c := range []*tiercache.Cache[int]{a, b} {
+			if got := c.Members().Shards; !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+				t.Errorf("got %v, want all four", got)
+			}
+		}
+	})
+}
+
+// TestConfiguredDifferently: both sides say so within two heartbeats.
+func TestConfiguredDifferently(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shelves := newShelves(3)
+		events := make(chan tiercache.Event, 1000)
+		on := func(e tiercache.Event) {
+			if e.Kind == tiercache.EventDiffer {
+				events <- e
+			}
+		}
+		a := open[int](t, pick(shelves.networks(), "a", "b"), &tiercache.Options{OnEvent: on})
+		synced(t, a)
+		time.Sleep(time.Minute)
+		if got := a.Members(); len(got.Others) != 0 {
+			t.Fatalf("alone: got %+v", got)
+		}
+		b := open[int](t, shelves.networks().shards(), &tiercache.Options{OnEvent: on})
+		time.Sleep(bound)
+		if got := len(events); got < 2 {
+			t.Errorf("got %d events, want one of each side", got)
+		}
+		ma, mb := a.Members(), b.Members()
+		if !slices.Equal(ma.Others, []uint64{mb.Given}) || !slices.Equal(mb.Others, []uint64{ma.Given}) || ma.Given == mb.Given {
+			t.Errorf("got %+v and %+v, want each to see the other", ma, mb)
+		}
+		b.Close()
+		time.Sleep(2 * bound)
+		if got := a.Members(); len(got.Others) != 0 {
+			t.Errorf("after the other has left: got %+v", got)
+		}
+	})
+}
+
+func TestMembersRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := open[int](t, one(memory.New(nil)), nil)
+		if err := c.AddShard(t.Context(), "b", nil); err == nil {
+			t.Error("a nil shard was added")
+		}
+		if err := c.RemoveShard(t.Context(), "a"); err == nil {
+			t.Error("the last shard was removed")
+		}
+		if err := c.RemoveShard(t.Context(), "none"); err != nil {
+			t.Errorf("removing what is not there: got %v", err)
+		}
+		c.Close()
+		if err := c.AddShard(t.Context(), "b", memory.New(nil)); err != tiercache.ErrClosed {
+			t.Errorf("after Close: got %v, want ErrClosed", err)
+		}
+	})
+}
