@@ -63,7 +63,7 @@ func newCache[V any](shards map[string]Shard, options *Options, off mechanisms) 
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.given = given{shards: maps.Clone(shards), print: placed.Fingerprint(), seen: map[uint64]int64{}}
-	c.invalidate = func(r *remote, key string, sequence int64) {
+	c.outdated = func(r *remote, key string, sequence int64) {
 		c.wrote(r, key, sequence)
 		c.outdate(r, key, sequence)
 	}

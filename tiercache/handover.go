@@ -101,7 +101,7 @@ func (c *Cache[V]) inherit(ctx context.Context, r route, key string) (f found[V]
 	}
 	// The marker first: a write from here on voids it.
 	v := r.synced()
-	reply, own, err := c.lease(ctx, r, []string{key}, []string{""})
+	reply, own, err := c.lease(ctx, r, []string{key}, []string{""}, nil)
 	if err != nil {
 		return f
 	}

@@ -154,7 +154,7 @@ func (r *remote) hear(payload string) {
 			continue
 		}
 		v.wrote(key[prefix:], n.sequence)
-		r.set.invalidate(r, key[prefix:], n.sequence)
+		r.set.outdated(r, key[prefix:], n.sequence)
 	}
 	raise(&v.heard, l.last) // after the tags
 	if cleared {
@@ -181,7 +181,7 @@ func (r *remote) hearChanges(places []string) {
 	for _, place := range places {
 		if key, ok := strings.CutPrefix(place, r.opts.Namespace+":"); ok {
 			v.changed(key, t)
-			r.set.invalidate(r, key, math.MaxInt64)
+			r.set.outdated(r, key, math.MaxInt64)
 		}
 	}
 }

@@ -341,7 +341,7 @@ func (s *shardSet) newMember(name string) *remote {
 	r := newRemote(name, new(pending), s)
 	r.out.Store(true)
 	r.contact.Add(-int64(time.Millisecond)) // before any outage that this process declares
-	r.health.set(ShardOut, errNotGiven)
+	r.health.stay(errNotGiven)
 	return r
 }
 

@@ -20,9 +20,9 @@ type shardSet struct {
 	changing sync.Mutex // held while this process changes the list of shards
 	ending   sync.Mutex // held while it ends a handover
 
-	// invalidate removes key from L1 unless what is there was read at the sequence
+	// outdated removes key from L1 unless what is there was read at the sequence
 	// or later.
-	invalidate func(r *remote, key string, sequence int64)
+	outdated func(r *remote, key string, sequence int64)
 
 	mu sync.Mutex     // held while the routing changes, and while something is begun
 	wg sync.WaitGroup // of all that runs behind

@@ -102,7 +102,7 @@ func (s *shardSet) leaveAll(r *remote, places []string) error {
 			return err
 		}
 		if to != r {
-			route{to, &stand{ahead: []*remote{r}}}.leftNotes()
+			route{remote: to, stand: &stand{ahead: []*remote{r}}}.leftNotes()
 		}
 	}
 	return nil
