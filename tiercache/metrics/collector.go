@@ -38,6 +38,7 @@ func NewCollector(name string, cache Source) prometheus.Collector {
 	c.refreshes = desc("refreshes_total", "Loads that began ahead of a value's end.")
 	c.awaited = desc("awaited_total", "Values that another process loaded while this one waited.")
 	c.copyHits = desc("copy_hits_total", "Keys read from copies of hot keys, beside their owners.")
+	c.inherited = desc("inherited_total", "Keys that the shard which had them before the list of shards changed answered for their present one.")
 	c.promotions = desc("promotions_total", "Times that this process had copies of a hot key made.")
 	c.fills = desc("fills_total", "Loaded values, by what became of them on the shard: stored, or refused since the key was written meanwhile.", "outcome")
 	c.corrupt = desc("corrupt_values_total", "Values on shards that could not be read, taken for misses: of another codec, cut short, or foreign.")
@@ -60,9 +61,9 @@ type collector struct {
 	cache Source
 	all   []*prometheus.Desc
 
-	reads, loads, loadErrors, blindLoads, refreshes, awaited, fills          *prometheus.Desc
-	copyHits, promotions, corrupt, voided, stale, localEntries, localRefused *prometheus.Desc
-	commands, commandErrors, commandsRefused, duration, synced, lag, resets  *prometheus.Desc
+	reads, loads, loadErrors, blindLoads, refreshes, awaited, fills                     *prometheus.Desc
+	copyHits, inherited, promotions, corrupt, voided, stale, localEntries, localRefused *prometheus.Desc
+	commands, commandErrors, commandsRefused, duration, synced, lag, resets             *prometheus.Desc
 }
 
 // Describe is prometheus.Collector's.
@@ -90,6 +91,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	count(c.refreshes, s.Refreshes)
 	count(c.awaited, s.Awaited)
 	count(c.copyHits, s.CopyHits)
+	count(c.inherited, s.Inherited)
 	count(c.promotions, s.Promotions)
 	count(c.fills, s.Fills, "stored")
 	count(c.fills, s.RefusedFills, "refused")

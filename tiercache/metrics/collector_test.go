@@ -41,7 +41,7 @@ func TestMetrics(t *testing.T) {
 	}
 	c := metrics.NewCollector("users", stats{
 		LocalHits: 1, ShardHits: 2, Misses: 3, Loads: 4, LoadErrors: 5, Fills: 6, RefusedFills: 7, BlindLoads: 8, RefusedLocal: 9,
-		Corrupt: 10, Voided: 17, Stale: 18, Refreshes: 19, Awaited: 20, CopyHits: 21, Promotions: 22, LocalEntries: 11, Shards: []tiercache.ShardStats{shard, {Name: "b"}},
+		Corrupt: 10, Voided: 17, Stale: 18, Refreshes: 19, Awaited: 20, CopyHits: 21, Promotions: 22, Inherited: 23, LocalEntries: 11, Shards: []tiercache.ShardStats{shard, {Name: "b"}},
 	})
 	golden, err := os.Open("testdata/metrics.txt")
 	if err != nil {
