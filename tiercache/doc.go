@@ -28,6 +28,9 @@
 // deleted meanwhile is not read when it is back, nor what stood in when it is out again. A process that does not reach a shard which others use
 // may read what is up to Options.FailoverTTL (10 s) behind of its keys.
 //
+// A key that is read very often is read from copies on other shards too, see [Cache.HotKeys]; they are bound like L1. Shards come and go by
+// [Cache.AddShard] and [Cache.RemoveShard], under load: keys of the changed shard alone move, and what was overwritten is not read.
+//
 // A shard that does not answer costs a caller Options.Timeout at most, and nothing once its breaker is open; loaders run all the same.
 //
 // # Not guaranteed

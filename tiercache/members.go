@@ -20,7 +20,7 @@ import (
 // Which shards there are is a list with a number, kept on each of them. A process
 // without the latest one is told so by whatever it reads and writes, takes it on,
 // and tries again. Before the first AddShard or RemoveShard there is no list, and
-// each process goes by what New was given. Decision 0006 has the protocol.
+// each process goes by what New was given. Decision 0008 has the protocol.
 
 // Members is which shards there are, as this process sees it.
 type Members struct {

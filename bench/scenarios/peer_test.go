@@ -94,7 +94,7 @@ func peerIn(t *testing.T, name, mode string) Peer {
 
 func TestPeer(t *testing.T) {
 	tg, c := target(t)
-	tg.Prefix, tg.Peers = "skbpeer", []Peer{peerIn(t, "other", "works")}
+	tg.Prefix, tg.Others, tg.Peers = "skbpeer", nil, []Peer{peerIn(t, "other", "works")}
 	results := runParts(t, tg, &Options{Duration: 100 * time.Millisecond, Rounds: 5}, "publish-20-strings", "delta")
 	noKeys(t, c)
 	for i, r := range results {
@@ -117,7 +117,7 @@ func TestPeer(t *testing.T) {
 
 func TestPeersThatAreLeftOut(t *testing.T) {
 	tg, c := target(t)
-	tg.Peers = []Peer{
+	tg.Others, tg.Peers = nil, []Peer{
 		{Name: "nowhere", Command: []string{"/does/not/exist"}},
 		peerIn(t, "dying", "dies"), peerIn(t, "quiet", "silent"), peerIn(t, "chatty", "garbage"),
 	}
