@@ -85,7 +85,7 @@ func (s *shardSet) endHandover(ctx context.Context, rs *routing) {
 	if present := s.routing.Load(); present.before == nil || present.list != rs.list {
 		return
 	}
-	s.propose(ctx, rs.names(), nil, nil)
+	s.propose(ctx, rs, rs.names(), nil, nil)
 }
 
 // inherit asks the shard that had key before the list changed, and stores what it has on

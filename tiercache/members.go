@@ -84,7 +84,7 @@ func (c *Cache[V]) AddShard(ctx context.Context, name string, shard Shard) error
 		if err := c.emptyOut(ctx, r); err != nil {
 			return &ShardError{name, "add", err}
 		}
-		if err := c.propose(ctx, append(rs.names(), name), rs.names(), r); !errors.Is(err, errListed) {
+		if err := c.propose(ctx, rs, append(rs.names(), name), rs.names(), r); !errors.Is(err, errListed) {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func (c *Cache[V]) RemoveShard(ctx context.Context, name string) error {
 			return fmt.Errorf("tiercache: remove: %q is the last shard", name)
 		}
 		rest := slices.DeleteFunc(rs.names(), func(other string) bool { return other == name })
-		err := c.propose(ctx, rest, rs.names(), nil)
+		err := c.propose(ctx, rs, rest, rs.names(), nil)
 		if errors.Is(err, errListed) {
 			continue
 		}
@@ -162,34 +162,35 @@ func (rs *routing) asList() *list {
 	return l
 }
 
-// propose makes a new list of shards, and has them carry it: those that are in use,
-// and extra. It is errListed if one has another than the present one.
-func (s *shardSet) propose(ctx context.Context, shards, before []string, extra *remote) error {
-	rs := s.routing.Load()
+// propose makes a new list of shards in the place of rs's, and has them carry it: those
+// that are in use, and extra. It is errListed if one has a later one than rs's.
+func (s *shardSet) propose(ctx context.Context, rs *routing, shards, before []string, extra *remote) error {
 	number := max(time.Now().UnixMicro(), rs.list) + 1 + rand.Int64N(1000) // no two are the same
 	l := &list{number: number, Shards: slices.Sorted(slices.Values(shards)), Before: before}
 	remotes := slices.DeleteFunc(slices.Clone(rs.remotes), func(r *remote) bool { return r.out.Load() })
-	if extra != nil {
-		remotes = append(remotes, extra)
+	carry := func(r *remote) error {
+		a, err := s.list(ctx, r, l, rs.list)
+		switch {
+		case err != nil:
+			return &ShardError{r.name, "list", err}
+		case a.number != l.number:
+			return errListed
+		}
+		return nil
 	}
 	errs := make([]error, len(remotes))
 	var wg sync.WaitGroup
 	for i, r := range remotes {
-		wg.Go(func() {
-			a, err := s.list(ctx, r, l, rs.list)
-			switch {
-			case err != nil:
-				errs[i] = &ShardError{r.name, "list", err}
-			case a.number != l.number:
-				errs[i] = errListed
-			}
-		})
+		wg.Go(func() { errs[i] = carry(r) })
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if errors.Is(err, errListed) {
-			return err
-		}
+	// The new shard comes last: a list that the others refused may not lie there, with a
+	// number above that of the list which they take in its place.
+	if extra != nil && !slices.Contains(errs, errListed) {
+		errs = append(errs, carry(extra))
+	}
+	if slices.Contains(errs, errListed) {
+		return errListed
 	}
 	if err := s.adopt(l, now(), 0); err != nil {
 		return err

@@ -86,9 +86,6 @@ func (c serveCmd) Run(ctx context.Context, con console) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	if len(c.Shards) == 0 {
-		fmt.Fprintf(con.err, "no --shards: three shards in this process, of %d MiB at most, which keep nothing when it ends\n", proxy.EmbeddedBytes>>20)
-	}
 	p, err := proxy.New(shards, &proxy.Options{
 		Cache:   tiercache.Options{Namespace: c.Namespace, TTL: c.TTL, LocalBytes: c.LocalBytes},
 		MaxBody: c.MaxBody, MaxInFlight: c.MaxInFlight, Token: token, Log: log,
@@ -97,6 +94,9 @@ func (c serveCmd) Run(ctx context.Context, con console) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
+	if len(c.Shards) == 0 {
+		fmt.Fprintf(con.err, "no --shards: three shards in this process, of %d MiB at most, which keep nothing when it ends\n", proxy.EmbeddedBytes>>20)
+	}
 	fmt.Fprintf(con.out, "serving on http://%s\n", l.Addr())
 	return p.Serve(ctx, l)
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,12 +19,29 @@ import (
 	"github.com/shardkit/shardkit/harness/harnesstest"
 )
 
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 // serving runs the command until the test ends, and returns its URL.
 func serving(t *testing.T, args ...string) (url string, stop func() result) {
 	t.Helper()
 	ctx, interrupt := context.WithCancel(context.Background())
 	out := &lineWriter{lines: make(chan string, 10)}
-	var stderr bytes.Buffer
+	var stderr lockedBuffer // the log is written by others than the command
 	done := make(chan int, 1)
 	go func() {
 		done <- run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), console{in: strings.NewReader(""), out: out, err: &stderr, plain: true})
