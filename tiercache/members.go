@@ -59,8 +59,8 @@ func (c *Cache[V]) Members() Members {
 //
 // Each process calls AddShard, since each needs a Shard of its own; the first call
 // makes the change. A process that has not yet called it goes on without the shard, as
-// if that were out. With an error the shard may have been added for some; to call it
-// again is safe.
+// if that were out. With an error (a *ShardError for each shard that failed, joined) it
+// may have been added for some; to call it again is safe.
 func (c *Cache[V]) AddShard(ctx context.Context, name string, shard Shard) error {
 	if err := c.takes(name, shard); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (rs *routing) asList() *list {
 // propose makes a new list of shards in the place of rs's, and has them carry it: those
 // that are in use, and extra. It is errListed if one has a later one than rs's.
 func (s *shardSet) propose(ctx context.Context, rs *routing, shards, before []string, extra *remote) error {
-	number := max(time.Now().UnixMicro(), rs.list) + 1 + rand.Int64N(1000) // no two are the same
+	number := max(time.Now().UnixMicro(), rs.list) + 1 + rand.Int64N(1000)
 	l := &list{number: number, Shards: slices.Sorted(slices.Values(shards)), Before: before}
 	remotes := slices.DeleteFunc(slices.Clone(rs.remotes), func(r *remote) bool { return r.out.Load() })
 	carry := func(r *remote) error {
@@ -173,7 +173,7 @@ func (s *shardSet) propose(ctx context.Context, rs *routing, shards, before []st
 		switch {
 		case err != nil:
 			return &ShardError{r.name, "list", err}
-		case a.number != l.number:
+		case a.number != l.number || a.text() != l.text(): // two may have thought of one number
 			return errListed
 		}
 		return nil
@@ -261,9 +261,6 @@ func (s *shardSet) tell(ctx context.Context, r *remote) error {
 	}
 	return nil
 }
-
-// relist learns the list that r refers to.
-func (s *shardSet) relist(ctx context.Context, r *remote) error { return s.tell(ctx, r) }
 
 // learn takes on the latest list that any shard has.
 func (s *shardSet) learn(ctx context.Context) {

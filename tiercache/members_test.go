@@ -203,6 +203,43 @@ func TestBothAdd(t *testing.T) {
 	})
 }
 
+// TestClearedAfterMembers: tags and prefixes are cleared on the shards of the latest list,
+// by a process that has not heard of it too.
+func TestClearedAfterMembers(t *testing.T) {
+	for name, clear := range map[string]func(context.Context, *tiercache.Cache[int]) error{
+		"tag": func(ctx context.Context, c *tiercache.Cache[int]) error { return c.InvalidateTag(ctx, "team") },
+		"prefix": func(ctx context.Context, c *tiercache.Cache[int]) error {
+			_, err := c.DeletePrefix(ctx, "key")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shelves := newShelves(3)
+				waysA, waysB := shelves.networks(), shelves.networks()
+				a, b := open[int](t, pick(waysA, "a", "b"), nil), open[int](t, pick(waysB, "a", "b", "c"), nil)
+				synced(t, a)
+				for i, c := range []*tiercache.Cache[int]{a, b} {
+					if err := a.AddShard(t.Context(), "c", waysA["c"]); err != nil {
+						t.Fatal(err)
+					}
+					for key := range 30 {
+						mustSet(t, a, fmt.Sprint("key", key), key, tiercache.Tags("team"))
+					}
+					if err := clear(t.Context(), c); err != nil {
+						t.Fatalf("by process %d: %v", i, err)
+					}
+					time.Sleep(bound)
+					for key := range 30 {
+						wantNone(t, a, fmt.Sprint("key", key))
+						wantNone(t, b, fmt.Sprint("key", key))
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestConfiguredDifferently: both sides say so within two heartbeats.
 func TestConfiguredDifferently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -210,7 +210,7 @@ func (rt route) call(ctx context.Context, sc *script.Script, keys []string, args
 			return reply, nil
 		}
 		if reply.sequence == replyListed {
-			if err := rt.set.relist(ctx, rt.remote); err != nil {
+			if err := rt.set.tell(ctx, rt.remote); err != nil {
 				return nil, err
 			}
 			return nil, errRouted
@@ -275,7 +275,7 @@ func (rt route) read(ctx context.Context, keys []string) (*reading, error) {
 		return nil, err
 	}
 	if rd.state.list > rt.list {
-		if err := rt.set.relist(ctx, rt.remote); err != nil {
+		if err := rt.set.tell(ctx, rt.remote); err != nil {
 			return nil, err
 		}
 		return nil, errRouted

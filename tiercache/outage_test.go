@@ -234,6 +234,8 @@ func chaos(t *testing.T, seed uint64, apart bool, off tiercache.Mechanisms) (wor
 			}
 		}
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	return worst, hits, story
 }
 

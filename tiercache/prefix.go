@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
+	"sync/atomic"
 )
 
 // DeletePrefix deletes all keys that begin with the prefix, "" for all keys of the
@@ -23,32 +23,23 @@ func (c *Cache[V]) DeletePrefix(ctx context.Context, prefix string) (deleted int
 	if err := c.closed(); err != nil {
 		return 0, err
 	}
-	remotes := c.routing.Load().remotes
-	counts, errs := make([]int, len(remotes)), make([]error, len(remotes))
-	var wg sync.WaitGroup
-	for i, r := range remotes {
-		wg.Go(func() {
-			var err error
-			if counts[i], err = c.clear(ctx, r, prefix); err != nil {
-				var failed *ShardError
-				if !errors.As(err, &failed) {
-					err = &ShardError{r.name, "clear", err}
-				}
-				errs[i] = err
-			}
-		})
-	}
-	wg.Wait()
-	for _, n := range counts {
-		deleted += n
-	}
-	return deleted, errors.Join(errs...)
+	var found atomic.Int64
+	err = c.each(ctx, func(r route) error {
+		n, err := c.clear(ctx, r, prefix)
+		found.Add(int64(n))
+		var failed *ShardError
+		if err != nil && !errors.As(err, &failed) {
+			err = &ShardError{r.name, "clear", err}
+		}
+		return err
+	})
+	return int(found.Load()), err
 }
 
 const scanned = "1000" // keys that a SCAN looks at
 
 // clear deletes the keys of one shard that begin with the prefix.
-func (c *Cache[V]) clear(ctx context.Context, r *remote, prefix string) (deleted int, err error) {
+func (c *Cache[V]) clear(ctx context.Context, r route, prefix string) (deleted int, err error) {
 	begin := c.place(prefix)
 	for cursor := "0"; ; {
 		if err := ctx.Err(); err != nil {
@@ -75,7 +66,7 @@ func (c *Cache[V]) clear(ctx context.Context, r *remote, prefix string) (deleted
 		}
 		for len(keys) > 0 {
 			step := keys[:min(len(keys), maxStepKeys)]
-			if err := c.write(ctx, "clear", route{remote: r}, step, make([]item, len(step))); err != nil {
+			if err := c.write(ctx, "clear", r, step, make([]item, len(step))); err != nil {
 				return deleted, err
 			}
 			deleted += len(step)
@@ -87,7 +78,7 @@ func (c *Cache[V]) clear(ctx context.Context, r *remote, prefix string) (deleted
 	}
 	// A key of no value, which processes hear of.
 	generation := r.generation.Load()
-	_, err = c.writeTo(ctx, route{remote: r}, []string{c.opts.Namespace + prefixKind + prefix}, []item{{}}, nil)
+	_, err = c.writeTo(ctx, r, []string{c.opts.Namespace + prefixKind + prefix}, []item{{}}, nil)
 	if err != nil {
 		return deleted, err
 	}

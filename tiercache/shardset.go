@@ -2,6 +2,7 @@ package tiercache
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 )
@@ -73,6 +74,24 @@ func (s *shardSet) reroute() {
 
 // remotes are all shards.
 func (s *shardSet) remotes() []*remote { return s.routing.Load().remotes }
+
+// each runs f for every shard, all at one time, and once more for all where they turn
+// out to be others. Errors are joined.
+func (s *shardSet) each(ctx context.Context, f func(route) error) error {
+	for attempt := 0; ; attempt++ {
+		rs := s.routing.Load()
+		errs := make([]error, len(rs.remotes))
+		var wg sync.WaitGroup
+		for i, r := range rs.remotes {
+			wg.Go(func() { errs[i] = f(route{remote: r, list: rs.list}) })
+		}
+		wg.Wait()
+		err := errors.Join(errs...)
+		if !errors.Is(err, errRouted) || attempt >= maxProposals || ctx.Err() != nil {
+			return err
+		}
+	}
+}
 
 // others runs f for every shard besides r, all at one time, and waits.
 func (s *shardSet) others(r *remote, f func(*remote)) {

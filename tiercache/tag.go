@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,27 +50,20 @@ func (c *Cache[V]) InvalidateTag(ctx context.Context, tags ...string) error {
 	if err != nil || len(tags) == 0 {
 		return err
 	}
-	remotes := c.routing.Load().remotes
-	errs := make([]error, len(remotes))
-	var wg sync.WaitGroup
-	for i, r := range remotes {
-		wg.Go(func() { errs[i] = c.invalidate(ctx, r, tags) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return c.each(ctx, func(r route) error { return c.invalidate(ctx, r, tags) })
 }
 
 // invalidate deletes the keys of tags on one shard.
-func (c *Cache[V]) invalidate(ctx context.Context, r *remote, tags []string) error {
+func (c *Cache[V]) invalidate(ctx context.Context, r route, tags []string) error {
 	places := c.tagPlaces(tags)
 	sequence := int64(math.MaxInt64) // until the view ends, the shard is asked
 	var err error
 	if r.out.Load() {
-		err = c.leaveAll(r, places)
+		err = c.leaveAll(r.remote, places)
 	} else {
 		v := r.synced()
 		var reply *scriptReply
-		if reply, err = c.writeTo(ctx, route{remote: r}, places, make([]item, len(tags)), nil); err == nil {
+		if reply, err = c.writeTo(ctx, r, places, make([]item, len(tags)), nil); err == nil {
 			sequence = reply.sequence
 			r.doubt(v, reply.epoch)
 		}
@@ -82,7 +74,7 @@ func (c *Cache[V]) invalidate(ctx context.Context, r *remote, tags []string) err
 	}
 	if err != nil {
 		present.failed.Add(1)
-		c.owe(route{remote: r}, places)
+		c.owe(r, places)
 		return &ShardError{r.name, "invalidate", err}
 	}
 	return nil

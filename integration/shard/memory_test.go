@@ -30,6 +30,7 @@ type both struct {
 func (b *both) Do(ctx context.Context, cmd []string) (any, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	ctx = context.WithoutCancel(ctx) // one that ends in between would end one of the two
 	v, err := b.Shard.Do(ctx, cmd)
 	w, memoryErr := b.memory.Do(ctx, cmd)
 	b.compare(cmd, v, err, w, memoryErr)
@@ -39,6 +40,7 @@ func (b *both) Do(ctx context.Context, cmd []string) (any, error) {
 func (b *both) Pipeline(ctx context.Context, cmds [][]string) []any {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	ctx = context.WithoutCancel(ctx)
 	list, other := b.Shard.Pipeline(ctx, cmds), b.memory.Pipeline(ctx, cmds)
 	for i, cmd := range cmds {
 		b.compare(cmd, list[i], nil, other[i], nil)
