@@ -70,6 +70,11 @@ func (c *Cache[V]) AddShard(ctx context.Context, name string, shard Shard) error
 	}
 	c.changing.Lock()
 	defer c.changing.Unlock()
+	if whole := c.Ring(); !slices.Contains(c.Members().Shards, name) {
+		if _, err := whole.With(ring.Node{Name: name, Weight: 1}); err != nil { // before the shard is emptied
+			return fmt.Errorf("tiercache: add: %w", err)
+		}
+	}
 	c.given.add(name, shard, c.opts.Ring)
 	for range maxProposals {
 		c.learn(ctx)

@@ -240,6 +240,28 @@ func TestClearedAfterMembers(t *testing.T) {
 	}
 }
 
+// TestAddRefused: a name that no ring takes, or no shard, changes nothing.
+func TestAddRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shelves := newShelves(2)
+		ways := shelves.networks()
+		a, other := open[int](t, pick(ways, "a"), nil), open[int](t, pick(ways, "b"), nil)
+		synced(t, a, other)
+		mustSet(t, other, "k", 1)
+		before := a.Members()
+		for name, shard := range map[string]tiercache.Shard{"": ways["b"], "b": nil} {
+			if err := a.AddShard(t.Context(), name, shard); err == nil {
+				t.Errorf("%q, %v was taken", name, shard)
+			}
+		}
+		if got := a.Members(); !slices.Equal(got.Shards, before.Shards) || got.List != before.List || got.Given != before.Given {
+			t.Errorf("got %+v, want %+v", got, before)
+		}
+		time.Sleep(bound)
+		wantGet(t, other, "k", 1)
+	})
+}
+
 // TestConfiguredDifferently: both sides say so within two heartbeats.
 func TestConfiguredDifferently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -52,8 +52,10 @@ func (c *soakCmd) Validate() error {
 	if c.Duration <= 0 || c.Round <= 0 {
 		return errors.New("--duration and --round must be more than 0")
 	}
-	_, err := soak.Plan(c.options(c.Duration, soak.Tiercache))
-	return err
+	if _, err := soak.Plan(c.options(c.Duration, soak.Tiercache)); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), soak.ErrOptions.Error()+": ")) // the command says whose
+	}
+	return nil
 }
 
 func (c *soakCmd) options(duration time.Duration, subject string) *soak.Options {
