@@ -36,6 +36,7 @@ func New(client rueidis.Client) (*Backend, error) {
 		return nil, fmt.Errorf("rueidisbackend: New: the client is in %s mode: give rueidis.NewClient the address of a node of a Redis Cluster (cluster-enabled yes), without ForceSingleClient and Sentinel", mode)
 	}
 	b := &Backend{client: client, builder: client.B(), aside: make(chan struct{}, asideAtOnce)}
+	b.slots.table.Store(&slotTable{})
 	b.unkeyed = b.bare("PING")
 	return b, nil
 }
@@ -86,7 +87,7 @@ func (b *Backend) ReadTx(ctx context.Context, key string, cmds [][]string) ([]an
 	if _, err := b.owner(ctx, slot); err != nil { // reads the map where there is none yet
 		return nil, err
 	}
-	replica := b.slots.replica[slot].Load()
+	replica := b.slots.replica(slot)
 	if replica == nil {
 		return b.Tx(ctx, key, cmds)
 	}
@@ -157,7 +158,6 @@ func (b *Backend) whole(ctx context.Context, what batch) []any {
 		if !again || hop == maxRedirects {
 			return replies
 		}
-		b.learn(next)
 		to = next
 	}
 }

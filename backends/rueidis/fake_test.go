@@ -343,8 +343,8 @@ func TestParseSlots(t *testing.T) {
 	}
 	for slot, want := range map[int]string{0: "h1:1", 99: "h1:1", 100: "asked:7000", 101: "asked:7001", 200: "asked:7001", 201: "", 301: "", 16383: "[::1]:3"} {
 		got := ""
-		if a.owner[slot] != nil {
-			got = *a.owner[slot]
+		if owner := a.owner[slot].Load(); owner != nil {
+			got = *owner
 		}
 		if got != want {
 			t.Errorf("slot %d: got %q, want %q", slot, got, want)

@@ -167,7 +167,7 @@ func TestPipelineKeepsOtherNodesReplies(t *testing.T) {
 		t.Helper()
 		lost, held := 0, 0
 		for i, v := range replies {
-			owner := *b.slots.owner[b.slotOf(keys[i])].Load()
+			owner := *b.slots.owner(b.slotOf(keys[i]))
 			err, failed := v.(error)
 			switch {
 			case owner == node.Addr() && failed && (wrapped == nil || errors.Is(err, wrapped)) && strings.HasPrefix(err.Error(), "rueidisbackend: "):

@@ -75,7 +75,7 @@ func (b *Backend) node(ctx context.Context, to target) (rueidis.CommandClient, f
 				return client, release, nil
 			}
 		}
-		owner := b.slots.owner[to.slot].Load()
+		owner := b.slots.owner(to.slot)
 		switch {
 		case ctx.Err() != nil:
 			return nil, nil, notSent(ctx.Err())

@@ -160,7 +160,6 @@ func (p *pipeline) settle(ctx context.Context, done *part) parts {
 			p.replies[i] = reply
 			continue
 		}
-		p.b.learn(to)
 		again.add(to, done.hop+1, i)
 	}
 	return again

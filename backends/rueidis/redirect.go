@@ -40,15 +40,21 @@ func redirectOf(from target, reply any) (target, bool) {
 	return target{addr: addr, ask: words[0] == "ASK", slot: uint16(slot)}, addr != ""
 }
 
-// redirected is redirectOf, and where to go if nothing was sent because the
-// slot's owner has changed.
+// redirected is where a command of that slot is to be sent next: where MOVED or
+// ASK says, or to the slot's new owner if nothing was sent because it has one.
 func (b *Backend) redirected(from target, slot uint16, reply any) (target, bool) {
 	if reply == errElsewhere {
-		if owner := b.slots.owner[slot].Load(); owner != nil {
-			return target{addr: *owner, slot: slot}, true
+		owner := b.slots.owner(slot)
+		if owner == nil {
+			return target{}, false
 		}
+		return target{addr: *owner, slot: slot}, true
 	}
-	return redirectOf(from, reply)
+	to, ok := redirectOf(from, reply)
+	if ok && !to.ask {
+		b.slots.moved(to.slot, to.addr)
+	}
+	return to, ok
 }
 
 // nodeAddr is a node's address as rueidis writes it, which is how its clients

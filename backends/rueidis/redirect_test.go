@@ -34,13 +34,13 @@ func TestOldMapIsCorrectedByMoved(t *testing.T) {
 					t.Fatal(err)
 				}
 			}()
-			if at := *b.slots.owner[slot].Load(); at != owner.Addr() {
+			if at := *b.slots.owner(slot); at != owner.Addr() {
 				t.Fatalf("the map says %s before it was used, want the old owner %s", at, owner.Addr())
 			}
 			if v, err := w.run(t.Context(), b, key, "GET", key); err != nil || v != "v" {
 				t.Errorf("GET: got %v, %v", v, err)
 			}
-			if at := *b.slots.owner[slot].Load(); at != other.Addr() {
+			if at := *b.slots.owner(slot); at != other.Addr() {
 				t.Errorf("afterwards the map says %s, want %s", at, other.Addr())
 			}
 			// A keyless command gets no MOVED, and follows the corrected map.
@@ -66,9 +66,9 @@ func TestPipelineFollowsEachCommand(t *testing.T) {
 		incr, del = append(incr, []string{"INCR", key}), append(del, []string{"DEL", key})
 		switch slot / 64 % 3 {
 		case 0:
-			b.slots.owner[slot].Store(b.slots.owner[(slot+slotCount/3)%slotCount].Load())
+			b.slots.moved(slot, *b.slots.owner((slot + slotCount/3) % slotCount))
 		case 1:
-			b.slots.owner[slot].Store(&gone)
+			b.slots.moved(slot, gone)
 		}
 	}
 	for _, cmds := range [][][]string{incr, del} {
@@ -193,7 +193,7 @@ func testAsk(t *testing.T, c *harness.Cluster, to *harness.Node, slot uint16, ch
 			if v := at(to, fresh); v != "1" {
 				t.Errorf("the new key is %v where it belongs", v)
 			}
-			if addr := *b.slots.owner[slot].Load(); addr != from.Addr() {
+			if addr := *b.slots.owner(slot); addr != from.Addr() {
 				t.Errorf("ASK changed the slot's owner in the map to %s", addr)
 			}
 			if _, err := w.run(ctx, b, stays, "MGET", stays, goes); err == nil || !strings.HasPrefix(err.Error(), "TRYAGAIN ") {
@@ -264,7 +264,7 @@ func TestReaderNeverSeesHalfATransaction(t *testing.T) {
 	})
 	const rounds = 400
 	for range rounds {
-		b.slots.owner[slot].Store(&wrong)
+		b.slots.moved(slot, wrong)
 		if list, err := b.Tx(t.Context(), key, replace); err != nil || list[1] != int64(3) {
 			t.Errorf("Tx: got %v, %v", list, err)
 		}

@@ -76,7 +76,7 @@ func TestReplicatedSet(t *testing.T) {
 	owner, other := masters(t, c, slot)
 	moved := []int{int(slot)}
 	for s := 0; s < slotmap.Slots; s += 97 {
-		if *b.slots.owner[s].Load() == owner.Addr() && s != int(slot) && len(moved) < 20 {
+		if *b.slots.owner(uint16(s)) == owner.Addr() && s != int(slot) && len(moved) < 20 {
 			moved = append(moved, s)
 		}
 	}

@@ -37,21 +37,35 @@ const (
 
 // slotMap is who owns which slot. rueidis has one too, but lets nobody look at
 // it: it can be used only by sending through the cluster client, which follows
-// redirects by itself. The zero value knows nothing.
+// redirects by itself.
 type slotMap struct {
-	owner   [slotCount]atomic.Pointer[string]
-	replica [slotCount]atomic.Pointer[string] // one of the owner's; nil: none
-	began   atomic.Pointer[time.Time]         // when the last reading began
+	// A reading replaces the table whole: commands that find one slot's new
+	// owner and another slot's old one would be sent astray once for each slot.
+	table atomic.Pointer[slotTable]
+	began atomic.Pointer[time.Time] // when the last reading began
 
 	mu      sync.Mutex
 	reading chan struct{} // closed at the end of the reading under way
 	err     error         // of the last one
 }
 
+// slotTable has an address by slot; nil is none known. What MOVED tells is
+// written into it.
+type slotTable struct {
+	owner   [slotCount]atomic.Pointer[string]
+	replica [slotCount]atomic.Pointer[string] // one of the owner's
+}
+
+func (m *slotMap) owner(slot uint16) *string   { return m.table.Load().owner[slot].Load() }
+func (m *slotMap) replica(slot uint16) *string { return m.table.Load().replica[slot].Load() }
+
+// moved takes over what a MOVED said.
+func (m *slotMap) moved(slot uint16, addr string) { m.table.Load().owner[slot].Store(&addr) }
+
 // owner returns the address of the master that owns the slot. It waits for the
 // map if nothing is known of the slot.
 func (b *Backend) owner(ctx context.Context, slot uint16) (string, error) {
-	if addr := b.slots.owner[slot].Load(); addr != nil {
+	if addr := b.slots.owner(slot); addr != nil {
 		if began := b.slots.began.Load(); began == nil || time.Since(*began) > reloadAge {
 			b.reload()
 		}
@@ -64,7 +78,7 @@ func (b *Backend) owner(ctx context.Context, slot uint16) (string, error) {
 			return "", notSent(ctx.Err())
 		}
 	}
-	if addr := b.slots.owner[slot].Load(); addr != nil {
+	if addr := b.slots.owner(slot); addr != nil {
 		return *addr, nil
 	}
 	b.slots.mu.Lock()
@@ -74,13 +88,6 @@ func (b *Backend) owner(ctx context.Context, slot uint16) (string, error) {
 		err = fmt.Errorf("rueidisbackend: no master serves slot %d now: look at CLUSTER SLOTS: %w", slot, rueidis.ErrNoSlot)
 	}
 	return "", err
-}
-
-// learn takes over what a MOVED said.
-func (b *Backend) learn(to target) {
-	if !to.ask {
-		b.slots.owner[to.slot].Store(&to.addr)
-	}
 }
 
 // reload sees to it that the map is read again soon, and returns the end of the
@@ -162,19 +169,15 @@ func (b *Backend) read() (err error) {
 	if best.known == 0 {
 		return best.err
 	}
-	for slot := range best.owner {
-		b.slots.owner[slot].Store(best.owner[slot])
-		b.slots.replica[slot].Store(best.replica[slot])
-	}
+	b.slots.table.Store(&best.slotTable)
 	return nil
 }
 
 // answer is the map as one node sees it.
 type answer struct {
-	owner   [slotCount]*string
-	replica [slotCount]*string
-	known   int // slots that have an owner
-	err     error
+	slotTable
+	known int // slots that have an owner
+	err   error
 }
 
 func (b *Backend) ask(ctx context.Context, addr string) *answer {
@@ -213,7 +216,8 @@ func parseSlots(asked string, v any) *answer {
 			}
 		}
 		for slot := max(first, 0); slot <= last && slot < slotCount; slot++ {
-			a.owner[slot], a.replica[slot] = &master, replica
+			a.owner[slot].Store(&master)
+			a.replica[slot].Store(replica)
 			a.known++
 		}
 	}
