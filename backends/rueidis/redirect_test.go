@@ -80,6 +80,24 @@ func TestPipelineFollowsEachCommand(t *testing.T) {
 	}
 }
 
+// Commands that were held back by the old map never find it half corrected.
+func TestReadingReplacesTheMapWhole(t *testing.T) {
+	c := sharedCluster(t)
+	b := connect(t, c)
+	warm(t, b)
+	const slot, gone = 7000, "127.0.0.1:1"
+	owner, _ := masters(t, c, slot)
+	b.slots.moved(slot, gone)
+	old := b.slots.table.Load()
+	eventually(t, "the map is right", func() bool {
+		b.reload()
+		return *b.slots.owner(slot) == owner.Addr()
+	})
+	if at := *old.owner[slot].Load(); at != gone {
+		t.Errorf("the reading wrote %s into the table that it replaced", at)
+	}
+}
+
 // While a slot moves, keys that have gone or never were are found by ASK.
 func TestAskIsFollowed(t *testing.T) {
 	c := sharedCluster(t)
