@@ -3,6 +3,7 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,6 +75,39 @@ func TestVerifyNamesEachDrift(t *testing.T) {
 					t.Errorf("a foreign key: got %v, %v", kinds(v), err)
 				}
 			})
+		}
+	})
+}
+
+// The same members in any order, and in any encoding, are the same set.
+func TestVerifyAcceptsAnyOrder(t *testing.T) {
+	c := harnesstest.SharedCluster(t)
+	eachClient(t, c, func(t *testing.T, b replset.Backend) {
+		slots := some(64)
+		s := newSet(t, b, replset.Options{Slots: slots})
+		members := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+		publish(t, s, members...)
+		key := func(i int) string { return slotmap.KeyForSlot(s.Name(), slots[i]) }
+		for i := range slots[:40] {
+			do(t, b, "DEL", key(i))
+			if i%2 == 0 {
+				do(t, b, "SADD", key(i), strings.Repeat("long", 50)) // no listpack from here on
+			}
+			for _, at := range rand.Perm(len(members)) {
+				do(t, b, "SADD", key(i), members[at])
+			}
+			do(t, b, "SREM", key(i), strings.Repeat("long", 50))
+		}
+		if v, err := s.Verify(t.Context(), nil); err != nil || !v.Consistent() {
+			t.Errorf("got %v, %v, want no drift", kinds(v), err)
+		}
+		for _, i := range []int{3, 4, 50} { // of either encoding, and as published
+			do(t, b, "SREM", key(i), "h")
+			do(t, b, "SADD", key(i), "H")
+		}
+		want := fmt.Sprint("[", slots[3], " content ", slots[4], " content ", slots[50], " content]")
+		if v, err := s.Verify(t.Context(), nil); err != nil || kinds(v) != want {
+			t.Errorf("got %v, %v, want %s", kinds(v), err, want)
 		}
 	})
 }

@@ -26,8 +26,19 @@ end
 local function failed(reply) return type(reply) == 'table' and reply.err end
 local function wrongtype(reply) return failed(reply) and string.find(reply.err, 'WRONGTYPE', 1, true) end
 
+-- Replicas written alike have the same dump, and that costs half of asking for
+-- each member. What differs is asked: the order of a set's members is not its
+-- content. Sets of other orders without end are not worth their dumps.
+local known, kinds = {}, 0
+local dumps = #members > 0 and #members <= 5000
+
 local function compare(replica)
-  local held, size = pcall('GET', replica .. ':stamp'), pcall('SCARD', replica)
+  local held, dump = pcall('GET', replica .. ':stamp'), false
+  if dumps and held == want then
+    dump = pcall('DUMP', replica)
+    if known[dump] then return nil end
+  end
+  local size = pcall('SCARD', replica)
   if wrongtype(held) then return 'foreign' end
   if failed(held) then return 'redo' end
   if wrongtype(size) then return held and 'type' or 'foreign' end
@@ -53,6 +64,10 @@ local function compare(replica)
   end
   if hits ~= wantCount then return 'content' end
   if size > wantCount then return 'extra' end
+  if type(dump) == 'string' then
+    known[dump], kinds = true, kinds + 1
+    dumps = kinds < 8
+  end
   return nil
 end
 
