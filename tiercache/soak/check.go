@@ -93,7 +93,7 @@ func Check(h *History) *Report {
 	for _, in := range h.Incidents {
 		c.violation(in.Kind, -1, in.Process, in.At, "process %d, life %d: %s", in.Process+1, in.Life+1, in.Text)
 	}
-	c.report.finish(h)
+	c.finish()
 	return c.report
 }
 

@@ -23,8 +23,13 @@ type Report struct {
 	// Causes are by kind of fault, or "undisturbed".
 	Causes map[string]*Staleness `json:"causes"`
 
+	// Stopped are operations that failed for want of time, as their process did not
+	// run. They are in no success rate.
+	Stopped int `json:"stopped"`
+
 	// Detection is from a fault that takes a shard away until processes count it as
-	// out, Recovery from its end until they use it again; one a process.
+	// out, Recovery from its end until they use it again; one a process, if that ran all
+	// the while, and nothing more was done to the shard.
 	Detection Times `json:"detection"`
 	Recovery  Times `json:"recovery"`
 
@@ -102,6 +107,10 @@ func (r *Report) OK() bool { return r.Violated == 0 }
 
 func (c *check) count(op *Op) {
 	ok := op.Outcome == OK || op.Outcome == Absent
+	if !ok && c.stopped(op) {
+		c.report.Stopped++
+		return
+	}
 	tally(c.report.Ops, op.Kind, ok)
 	if c.report.Success[op.Kind] == nil {
 		c.report.Success[op.Kind] = map[Phase]*Tally{}
@@ -168,18 +177,18 @@ func (r *Report) stale(kind Kind, cause string, age time.Duration, beyond bool) 
 }
 
 // finish finds how long shards took to be found out, and to be used again.
-func (r *Report) finish(h *History) {
-	for i := range h.Faults {
-		f := &h.Faults[i]
-		if !f.Kind.out() || f.Kind == Flap || f.Kind == Restart {
+func (c *check) finish() {
+	for i := range c.h.Faults {
+		f := &c.h.Faults[i]
+		if !f.Kind.out() || f.Kind == Flap || f.Kind == Restart || f.evicts() {
 			continue
 		}
-		for process := range h.Header.Processes {
+		for process := range c.h.Header.Processes {
 			if f.Process >= 0 && f.Process != process {
 				continue
 			}
 			out, back := int64(0), int64(0)
-			for _, e := range h.Shards {
+			for _, e := range c.h.Shards {
 				switch {
 				case e.Process != process || e.Shard != f.Shard:
 				case !e.Healthy && out == 0 && e.At >= f.Begin && e.At <= f.End:
@@ -188,11 +197,11 @@ func (r *Report) finish(h *History) {
 					back = e.At
 				}
 			}
-			if out != 0 {
-				r.Detection = append(r.Detection, time.Duration(out-f.Begin))
+			if out != 0 && c.ran(process, f.Begin, out) {
+				c.report.Detection = append(c.report.Detection, time.Duration(out-f.Begin))
 			}
-			if back != 0 {
-				r.Recovery = append(r.Recovery, time.Duration(back-f.End))
+			if back != 0 && c.ran(process, out, back) && !c.again(f, process, back) {
+				c.report.Recovery = append(c.report.Recovery, time.Duration(back-f.End))
 			}
 		}
 	}
@@ -220,6 +229,7 @@ func (r *Report) Add(o *Report) {
 		t.Reads, t.Beyond, t.Largest = t.Reads+s.Reads, t.Beyond+s.Beyond, max(t.Largest, s.Largest)
 	}
 	r.Detection, r.Recovery = append(r.Detection, o.Detection...), append(r.Recovery, o.Recovery...)
+	r.Stopped += o.Stopped
 	r.Overrun = max(r.Overrun, o.Overrun)
 	r.Beyond += o.Beyond
 	r.Violated += o.Violated
@@ -312,6 +322,7 @@ func tables(reports []*Report) []*table {
 	each("reads answered", func(r *Report) string { return r.ops(func(k Kind) bool { return !k.Write() && !k.claims() }).percent() })
 	each("reads with a loader answered", func(r *Report) string { return r.ops(Kind.claims).percent() })
 	each("writes acknowledged", func(r *Report) string { return r.ops(Kind.Write).percent() })
+	each("cut short by a stop of their process", func(r *Report) string { return fmt.Sprint(r.Stopped) })
 	each("found out, median and worst", func(r *Report) string { return r.Detection.String() })
 	each("used again, median and worst", func(r *Report) string { return r.Recovery.String() })
 	each("longest after a deadline", func(r *Report) string { return readable(r.Overrun) })

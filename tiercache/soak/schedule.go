@@ -71,6 +71,10 @@ func (s *Step) partial() bool {
 	return s.Process >= 0 && s.Shard >= 0 && (s.Kind == Cut || s.Kind == Stall || s.Kind == Slow)
 }
 
+// evicts reports whether the fault leaves a shard full that makes room by itself, and
+// need not refuse writes.
+func (s *Step) evicts() bool { return s.Kind == Memory && s.Policy != "noeviction" }
+
 func (s Step) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%8.3fs  %-8s", s.At.Seconds(), s.Kind)
