@@ -117,69 +117,12 @@ func (o *Options) resolve(variants int) (Options, error) {
 	if o != nil {
 		c = *o
 	}
-	bad := func(what string, got any, use string) (Options, error) {
-		return Options{}, fmt.Errorf("bench: %s is %v: %s", what, got, use)
+	if err := c.refuseNegative(); err != nil {
+		return Options{}, err
 	}
-	l := &c.Load
-	durations := []struct {
-		name string
-		d    time.Duration
-	}{
-		{"Load.Duration", l.Duration}, {"Load.WarmUp", l.WarmUp}, {"Load.Drain", l.Drain}, {"Interval", c.Interval},
-		{"MaxLatency", c.MaxLatency}, {"LatenessLimit", c.LatenessLimit},
+	if err := c.Load.resolve(); err != nil {
+		return Options{}, err
 	}
-	for _, d := range durations {
-		if d.d < 0 {
-			return bad(d.name, d.d, "use a positive duration, or zero for the default")
-		}
-	}
-	counts := []struct {
-		name string
-		n    int64
-	}{
-		{"Load.Ops", l.Ops}, {"Load.Workers", int64(l.Workers)}, {"Rounds", int64(c.Rounds)},
-		{"SliceOps", int64(c.SliceOps)}, {"CountOps", int64(c.CountOps)},
-	}
-	for _, n := range counts {
-		if n.n < 0 {
-			return bad(n.name, n.n, "use a positive number, or zero for the default")
-		}
-	}
-
-	switch l.Mode {
-	case "", Closed:
-		l.Mode = Closed
-		if l.Rate != 0 {
-			return bad("Load.Rate", l.Rate, "a closed loop has no rate, set Mode: bench.Open to use one")
-		}
-		setDefault(&l.Workers, 1)
-		l.Drain = 0
-	case Open:
-		if !(l.Rate > 0) || math.IsInf(l.Rate, 1) {
-			return bad("Load.Rate", l.Rate, "an open loop needs a positive number of operations per second")
-		}
-		setDefault(&l.Workers, 64)
-		setDefault(&l.Drain, 10*time.Second)
-	default:
-		return bad("Load.Mode", fmt.Sprintf("%q", l.Mode), "use bench.Closed or bench.Open")
-	}
-	if l.Workers > 100_000 {
-		return bad("Load.Workers", l.Workers, "use at most 100000")
-	}
-	if l.Duration == 0 && l.Ops == 0 {
-		l.Duration = 10 * time.Second
-	}
-	if l.SkipWarmUp {
-		if l.WarmUp > 0 {
-			return bad("Load.WarmUp", l.WarmUp, "leave it zero with SkipWarmUp")
-		}
-	} else if l.WarmUp == 0 {
-		l.WarmUp = time.Second
-		if l.Duration > 0 {
-			l.WarmUp = min(l.WarmUp, l.Duration/10)
-		}
-	}
-
 	setDefault(&c.Interval, time.Second)
 	setDefault(&c.MaxLatency, 10*time.Minute)
 	setDefault(&c.Rounds, 9)
@@ -189,36 +132,6 @@ func (o *Options) resolve(variants int) (Options, error) {
 	setDefault(&c.LatenessLimit, time.Millisecond)
 	setDefault(&c.MaxErrorShare, 0.001)
 	setDefault(&c.CountOps, 400)
-	if c.Interval < 10*time.Millisecond {
-		return bad("Interval", c.Interval, "use at least 10 ms")
-	}
-	if c.MaxLatency < time.Microsecond || c.MaxLatency > 24*time.Hour {
-		return bad("MaxLatency", c.MaxLatency, "use 1 µs to 24 h")
-	}
-	if c.Rounds < 5 || c.Rounds > 1000 {
-		return bad("Rounds", c.Rounds, "use 5 to 1000, fewer have no confidence interval")
-	}
-	if !(c.Confidence >= 0.5 && c.Confidence < 1) {
-		return bad("Confidence", c.Confidence, "use at least 0.5 and less than 1")
-	}
-	if !(c.Threshold > 0 && c.Threshold < 100) {
-		return bad("Threshold", c.Threshold, "use a share such as 0.1 for 10 %")
-	}
-	if !(c.MaxErrorShare > 0 && c.MaxErrorShare <= 1) {
-		return bad("MaxErrorShare", c.MaxErrorShare, "use a share above 0 and up to 1")
-	}
-	if variants > 1 && l.Ops > 0 && l.Ops < int64(variants*c.Rounds) {
-		return bad("Load.Ops", l.Ops, fmt.Sprintf("%d variants in %d rounds (the baseline counts twice) need at least %d", variants, c.Rounds, variants*c.Rounds))
-	}
-	if l.Mode == Open {
-		n, every := l.intents()
-		if n < 1 {
-			return bad("Load.Duration", l.Duration, fmt.Sprintf("at %v operations per second not one starts in it, make it longer than %v", l.Rate, time.Duration(every)))
-		}
-		if n > 1<<50 {
-			return bad("Load.Duration", l.Duration, "too many operations at this rate, make it shorter")
-		}
-	}
 	if c.Classify == nil {
 		c.Classify = DefaultClassify
 	}
@@ -229,7 +142,109 @@ func (o *Options) resolve(variants int) (Options, error) {
 		// JSON readers that keep numbers as doubles must be able to copy it.
 		c.Seed = rand.Uint64N(1<<53-1) + 1
 	}
+	if err := c.refuseOutOfRange(variants); err != nil {
+		return Options{}, err
+	}
 	return c, nil
+}
+
+func invalid(what string, got any, use string) error {
+	return fmt.Errorf("bench: %s is %v: %s", what, got, use)
+}
+
+func (o *Options) refuseNegative() error {
+	l := &o.Load
+	durations := []struct {
+		name string
+		d    time.Duration
+	}{
+		{"Load.Duration", l.Duration}, {"Load.WarmUp", l.WarmUp}, {"Load.Drain", l.Drain}, {"Interval", o.Interval},
+		{"MaxLatency", o.MaxLatency}, {"LatenessLimit", o.LatenessLimit},
+	}
+	for _, d := range durations {
+		if d.d < 0 {
+			return invalid(d.name, d.d, "use a positive duration, or zero for the default")
+		}
+	}
+	counts := []struct {
+		name string
+		n    int64
+	}{
+		{"Load.Ops", l.Ops}, {"Load.Workers", int64(l.Workers)}, {"Rounds", int64(o.Rounds)},
+		{"SliceOps", int64(o.SliceOps)}, {"CountOps", int64(o.CountOps)},
+	}
+	for _, n := range counts {
+		if n.n < 0 {
+			return invalid(n.name, n.n, "use a positive number, or zero for the default")
+		}
+	}
+	return nil
+}
+
+func (o *Options) refuseOutOfRange(variants int) error {
+	l := &o.Load
+	switch {
+	case o.Interval < 10*time.Millisecond:
+		return invalid("Interval", o.Interval, "use at least 10 ms")
+	case o.MaxLatency < time.Microsecond || o.MaxLatency > 24*time.Hour:
+		return invalid("MaxLatency", o.MaxLatency, "use 1 µs to 24 h")
+	case o.Rounds < 5 || o.Rounds > 1000:
+		return invalid("Rounds", o.Rounds, "use 5 to 1000, fewer have no confidence interval")
+	case !(o.Confidence >= 0.5 && o.Confidence < 1):
+		return invalid("Confidence", o.Confidence, "use at least 0.5 and less than 1")
+	case !(o.Threshold > 0 && o.Threshold < 100):
+		return invalid("Threshold", o.Threshold, "use a share such as 0.1 for 10 %")
+	case !(o.MaxErrorShare > 0 && o.MaxErrorShare <= 1):
+		return invalid("MaxErrorShare", o.MaxErrorShare, "use a share above 0 and up to 1")
+	case variants > 1 && l.Ops > 0 && l.Ops < int64(variants*o.Rounds):
+		return invalid("Load.Ops", l.Ops, fmt.Sprintf("%d variants in %d rounds (the baseline counts twice) need at least %d", variants, o.Rounds, variants*o.Rounds))
+	case l.Mode == Open:
+		n, every := l.intents()
+		if n < 1 {
+			return invalid("Load.Duration", l.Duration, fmt.Sprintf("at %v operations per second not one starts in it, make it longer than %v", l.Rate, time.Duration(every)))
+		}
+		if n > 1<<50 {
+			return invalid("Load.Duration", l.Duration, "too many operations at this rate, make it shorter")
+		}
+	}
+	return nil
+}
+
+func (l *Load) resolve() error {
+	switch l.Mode {
+	case "", Closed:
+		l.Mode = Closed
+		if l.Rate != 0 {
+			return invalid("Load.Rate", l.Rate, "a closed loop has no rate, set Mode: bench.Open to use one")
+		}
+		setDefault(&l.Workers, 1)
+		l.Drain = 0
+	case Open:
+		if !(l.Rate > 0) || math.IsInf(l.Rate, 1) {
+			return invalid("Load.Rate", l.Rate, "an open loop needs a positive number of operations per second")
+		}
+		setDefault(&l.Workers, 64)
+		setDefault(&l.Drain, 10*time.Second)
+	default:
+		return invalid("Load.Mode", fmt.Sprintf("%q", l.Mode), "use bench.Closed or bench.Open")
+	}
+	if l.Workers > 100_000 {
+		return invalid("Load.Workers", l.Workers, "use at most 100000")
+	}
+	if l.Duration == 0 && l.Ops == 0 {
+		l.Duration = 10 * time.Second
+	}
+	if l.SkipWarmUp {
+		if l.WarmUp > 0 {
+			return invalid("Load.WarmUp", l.WarmUp, "leave it zero with SkipWarmUp")
+		}
+	} else if l.WarmUp == 0 {
+		l.WarmUp = time.Second
+		if l.Duration > 0 {
+			l.WarmUp = min(l.WarmUp, l.Duration/10)
+		}
+	}
+	return nil
 }
 
 // intents returns how many operations an open loop measures, and the nanoseconds between two of them.

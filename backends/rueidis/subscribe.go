@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/redis/rueidis"
@@ -38,47 +39,13 @@ func (s *Shard) subscribe(ctx context.Context, channels []string, track []rueidi
 	if err := ctx.Err(); err != nil {
 		return notSent(err)
 	}
-	var mu sync.Mutex // held while a function of the caller's runs
-	over := false
-	type connection struct {
-		rueidis.DedicatedClient
-		lost <-chan error
-	}
-	connected := make(chan connection)
-	go func() { // rueidis dials without looking at ctx
-		client, _ := s.client.Dedicate()
-		lost := client.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) {
-			mu.Lock()
-			defer mu.Unlock()
-			if !over {
-				onMessage(m.Channel, m.Message)
-			}
-		}})
-		if track != nil {
-			lost = client.SetOnInvalidations(func(changed []rueidis.RedisMessage) {
-				mu.Lock()
-				defer mu.Unlock()
-				if !over {
-					onChange(keysOf(changed))
-				}
-			})
-		}
-		select {
-		case connected <- connection{client, lost}:
-		case <-ctx.Done():
-			client.Close()
-		}
-	}()
-	var conn connection
-	select {
-	case conn = <-connected:
-	case <-ctx.Done():
-		return notSent(ctx.Err())
+	heard := &listener{onMessage: onMessage, onChange: onChange}
+	conn, err := s.listen(ctx, heard, track != nil)
+	if err != nil {
+		return err
 	}
 	defer func() {
-		mu.Lock()
-		over = true
-		mu.Unlock()
+		heard.end()
 		go conn.Close() // which waits for a silent server, for a second
 	}()
 
@@ -93,7 +60,7 @@ func (s *Shard) subscribe(ctx context.Context, channels []string, track []rueidi
 			return errRESP2
 		}
 	}
-	begin := track
+	begin := slices.Clone(track)
 	for _, channel := range channels {
 		begin = append(begin, s.builder.Subscribe().Channel(channel).Build())
 	}
@@ -123,22 +90,75 @@ func (s *Shard) subscribe(ctx context.Context, channels []string, track []rueidi
 		if err := conn.Do(ctx, s.builder.Subscribe().Channel(first).Build()).Error(); err != nil {
 			return failure(ctx, s.addr, err)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		if over {
+		if !heard.tell(func() {}) {
 			return fmt.Errorf("rueidisbackend: %s: the subscription is over", s.addr)
 		}
 		return nil
 	}
-	mu.Lock()
-	onReady(ping)
-	mu.Unlock()
+	heard.tell(func() { onReady(ping) })
 
 	select {
 	case err := <-conn.lost:
 		return s.subscriptionLost(ctx, err)
 	case <-ctx.Done():
 		return s.subscriptionLost(ctx, nil)
+	}
+}
+
+// listener calls the caller's functions, one at a time, until it has ended.
+type listener struct {
+	onMessage func(channel, payload string)
+	onChange  func(keys []string)
+
+	mu   sync.Mutex
+	over bool
+}
+
+// tell reports whether it called f. When it returns, so has each call before.
+func (l *listener) tell(f func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		f()
+	}
+	return !l.over
+}
+
+func (l *listener) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+}
+
+// connection is one that only a subscription uses.
+type connection struct {
+	rueidis.DedicatedClient
+	lost <-chan error
+}
+
+func (s *Shard) listen(ctx context.Context, l *listener, track bool) (connection, error) {
+	connected := make(chan connection)
+	go func() { // rueidis dials without looking at ctx
+		client, _ := s.client.Dedicate()
+		lost := client.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) {
+			l.tell(func() { l.onMessage(m.Channel, m.Message) })
+		}})
+		if track {
+			lost = client.SetOnInvalidations(func(changed []rueidis.RedisMessage) {
+				l.tell(func() { l.onChange(keysOf(changed)) })
+			})
+		}
+		select {
+		case connected <- connection{client, lost}:
+		case <-ctx.Done():
+			client.Close()
+		}
+	}()
+	select {
+	case conn := <-connected:
+		return conn, nil
+	case <-ctx.Done():
+		return connection{}, notSent(ctx.Err())
 	}
 }
 
