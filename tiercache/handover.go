@@ -2,6 +2,7 @@ package tiercache
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -20,10 +21,13 @@ type handover struct {
 	remotes []*remote  // by their numbers in it; nil for one that this process was not given
 
 	asks, deletes *atomic.Int64 // until when, ns
+
+	since *atomic.Int64 // when the present list came to be, or later, ns
 }
 
 func newHandover(l *list, known map[string]*remote, opts *Options, since int64) handover {
-	h := handover{asks: new(atomic.Int64), deletes: new(atomic.Int64)}
+	h := handover{asks: new(atomic.Int64), deletes: new(atomic.Int64), since: new(atomic.Int64)}
+	h.since.Store(since)
 	if len(l.Before) == 0 {
 		return h
 	}
@@ -42,10 +46,28 @@ func newHandover(l *list, known map[string]*remote, opts *Options, since int64) 
 
 // carried tells since when a shard carries the list.
 func (h *handover) carried(since int64, opts *Options) {
-	ask := since + int64(max(opts.Handover, 0))
-	for old := h.asks.Load(); ask < old && !h.asks.CompareAndSwap(old, ask); old = h.asks.Load() {
+	lower(h.since, since)
+	if h.before == nil {
+		return
 	}
+	ask := since + int64(max(opts.Handover, 0))
+	lower(h.asks, ask)
 	raise(h.deletes, ask+int64(opts.window()+opts.FailoverTTL))
+}
+
+func lower(n *atomic.Int64, to int64) {
+	for old := n.Load(); to < old && !n.CompareAndSwap(old, to); old = n.Load() {
+	}
+}
+
+// left are the shards of the list before that are not in this one.
+func (rs *routing) left() (gone []*remote) {
+	for _, r := range rs.handover.remotes {
+		if r != nil && !slices.Contains(rs.remotes, r) {
+			gone = append(gone, r)
+		}
+	}
+	return gone
 }
 
 // moved is the shard that key was on before, and false if it still is there, or if no

@@ -287,7 +287,9 @@ func (s *shardSet) adopt(l *list, at int64, age time.Duration) error {
 	}
 	known := map[string]*remote{}
 	for _, r := range old.handover.remotes {
-		known[r.name] = r
+		if r != nil {
+			known[r.name] = r
+		}
 	}
 	for _, r := range old.remotes {
 		known[r.name] = r
@@ -326,7 +328,7 @@ func (s *shardSet) adopt(l *list, at int64, age time.Duration) error {
 
 // retire lets r go when no values are handed over from it any more.
 func (s *shardSet) retire(r *remote, rs *routing) {
-	for s.ctx.Err() == nil && s.routing.Load() == rs && now() < rs.handover.deletes.Load() {
+	for s.ctx.Err() == nil && s.routing.Load().list == rs.list && now() < rs.handover.deletes.Load() {
 		wait(s.ctx, s.opts.Heartbeat)
 	}
 	if _, back := s.routing.Load().whole.Find(r.name); !back {

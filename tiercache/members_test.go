@@ -358,3 +358,73 @@ func TestMissesAfterAdd(t *testing.T) {
 		})
 	}
 }
+
+// TestRemovedWithNotes: a shard that is removed takes the notes with it that lie there for
+// another one, which is out. When that is back, nobody reads there what was overwritten.
+func TestRemovedWithNotes(t *testing.T) {
+	for _, away := range []time.Duration{time.Second, 10 * time.Second} {
+		t.Run(fmt.Sprint(away), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shelves := newShelves(3)
+				waysA, waysB := shelves.networks(), shelves.networks()
+				opts := &tiercache.Options{LocalBytes: -1}
+				a, b := open[int](t, waysA.shards(), opts), open[int](t, waysB.shards(), opts)
+				synced(t, a, b)
+				walk, key := []string(nil), ""
+				for i := 0; key == ""; i++ {
+					if walk = a.Ring().LocateN(fmt.Sprint("key", i), 2); slices.Equal(walk, []string{"a", "b"}) {
+						key = fmt.Sprint("key", i)
+					}
+				}
+				mustSet(t, a, key, 1)
+				time.Sleep(bound)
+				waysA["a"].cut.Store(true)
+				waysB["a"].cut.Store(true)
+				time.Sleep(away)
+				within(t, bound, "others stand in for the shard", func() bool { return a.Set(t.Context(), key, 2) == nil })
+				if err := a.RemoveShard(t.Context(), "b"); err != nil {
+					t.Fatal(err)
+				}
+				waysA["b"].cut.Store(true) // for good
+				waysB["b"].cut.Store(true)
+				time.Sleep(bound)
+				waysA["a"].cut.Store(false)
+				waysB["a"].cut.Store(false)
+				within(t, bound, "the shard is used", func() bool {
+					mustSet(t, a, "probe", 1)
+					for _, c := range []*tiercache.Cache[int]{a, b} {
+						if c.Health()[0].State != tiercache.ShardServing {
+							return false
+						}
+					}
+					return true
+				})
+				for _, c := range []*tiercache.Cache[int]{a, b} {
+					wantNone(t, c, key)
+				}
+			})
+		})
+	}
+}
+
+// TestListsFromAfar: a process that was not given a shard of the list before takes on the
+// lists that follow.
+func TestListsFromAfar(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shelves := newShelves(4)
+		ways := shelves.networks()
+		a, b := open[int](t, pick(ways, "a", "b", "c"), nil), open[int](t, pick(shelves.networks(), "a", "b"), nil)
+		synced(t, a, b)
+		if err := a.RemoveShard(t.Context(), "c"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(bound)
+		if err := a.AddShard(t.Context(), "d", ways["d"]); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(bound)
+		if got := b.Members(); got.List != a.Members().List || !slices.Equal(got.Missing, []string{"d"}) {
+			t.Errorf("got %+v, want the list of %+v, without d", got, a.Members())
+		}
+	})
+}

@@ -326,9 +326,13 @@ func (s *shardSet) rejoin(ctx context.Context, r *remote, do sender) error {
 func (s *shardSet) vouched(ctx context.Context, r *remote, first *greeted) bool {
 	ctx, cancel := context.WithTimeout(ctx, 4*s.opts.Timeout)
 	defer cancel()
+	rs := s.routing.Load()
+	if rs.list > 0 && !first.watched && r.clock.earliestAt(first.verified) < rs.since.Load()+int64(s.opts.window()) {
+		return false // notes may lie at a shard that was removed meanwhile
+	}
 	var mu sync.Mutex
 	all := true
-	s.others(r, func(other *remote) {
+	ask := func(other *remote) {
 		o := &other.outages
 		o.mu.Lock()
 		since, left := o.left[r]
@@ -355,7 +359,16 @@ func (s *shardSet) vouched(ctx context.Context, r *remote, first *greeted) bool 
 			delete(o.left, r)
 			o.mu.Unlock()
 		}
-	})
+	}
+	for _, gone := range rs.left() {
+		gone.outages.mu.Lock()
+		_, left := gone.outages.left[r]
+		gone.outages.mu.Unlock()
+		if left {
+			ask(gone)
+		}
+	}
+	s.others(r, ask)
 	return all
 }
 

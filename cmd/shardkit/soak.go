@@ -21,7 +21,7 @@ type soakCmd struct {
 	Shards    int              `help:"Number of Redis servers." default:"3"`
 	Processes int              `help:"Number of processes with a cache." default:"4"`
 	Client    string           `help:"Client under the cache: goredis, rueidis, or mixed." enum:"goredis,rueidis,mixed" default:"mixed"`
-	Faults    []soak.FaultKind `help:"What may happen: kill, restart, old, freeze, flap, cut, stall, slow, swallow, deafen, drop, memory, flush, replica, killproc, stopproc; all by default." placeholder:"NAME"`
+	Faults    []soak.FaultKind `help:"What may happen: kill, restart, old, freeze, flap, cut, stall, slow, swallow, deafen, drop, memory, flush, replica, join, leave, killproc, stopproc; all by default." placeholder:"NAME"`
 	Rate      float64          `help:"Operations a second that each process begins." default:"300"`
 	Heartbeat time.Duration    `help:"The caches' heartbeat, and the measure of all other times." default:"1s"`
 	Server    string           `help:"Server binary; by default $$SHARDKIT_SERVER, redis-server or valkey-server." placeholder:"FILE"`

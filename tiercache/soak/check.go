@@ -35,6 +35,7 @@ type check struct {
 	report *Report
 	keys   []*keyHistory
 	pauses map[int][]Pause
+	moving map[int]bool
 }
 
 // keyHistory is what happened to one key.
@@ -65,7 +66,10 @@ func (w *write) over() int64 {
 
 // Check judges a history, whether it was just recorded or read from a file.
 func Check(h *History) *Report {
-	c := &check{h: h, report: newReport(h), pauses: map[int][]Pause{}}
+	c := &check{h: h, report: newReport(h), pauses: map[int][]Pause{}, moving: map[int]bool{}}
+	for _, key := range h.Header.Moving {
+		c.moving[key] = true
+	}
 	for _, p := range h.Pauses {
 		c.pauses[p.Process] = append(c.pauses[p.Process], p)
 	}
@@ -269,13 +273,18 @@ func (c *check) owner(key int) int {
 	return -1
 }
 
+// holds reports whether the key is on the shard, or is so at times.
+func (c *check) holds(shard, key int) bool {
+	return shard == c.owner(key) || shard == c.h.Header.Shards && c.moving[key]
+}
+
 // causes, by what they excuse. The kinds of faults are others.
 const undisturbed = "undisturbed"
 
 // cause names what may have made a read old that began at op.Begin, when a write had
 // been known since, and the bound that goes with it.
 func (c *check) cause(op *Op, since int64) (cause string, bound time.Duration) {
-	b, owner := c.h.Header.Bounds, c.owner(op.Key)
+	b := c.h.Header.Bounds
 	cause, bound = undisturbed, b.Lost
 	for i := range c.h.Faults {
 		f := &c.h.Faults[i]
@@ -287,8 +296,10 @@ func (c *check) cause(op *Op, since int64) (cause string, bound time.Duration) {
 			continue
 		}
 		switch {
-		case f.Shard >= 0 && f.Shard != owner, f.Shard < 0 && f.Process != op.Process:
+		case f.Shard >= 0 && !c.holds(f.Shard, op.Key), f.Shard < 0 && f.Process != op.Process:
 			continue
+		case f.Kind == Join:
+			return string(f.Kind), b.Cut
 		case f.partial():
 			return string(f.Kind) + " for one", b.Cut
 		case f.Process >= 0 && f.Process != op.Process:

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/shardkit/shardkit/harness"
@@ -34,10 +36,11 @@ func (r *run) carryOut(ctx context.Context, s Step) (err error) {
 		r.take(&line{Fault: f})
 	}()
 	begin, end := r.fault(ctx, s)
+	began := time.Now()
 	if err := begin(); err != nil {
 		return err
 	}
-	sleep(ctx, s.For)
+	sleep(ctx, s.For-time.Since(began))
 	return end()
 }
 
@@ -106,12 +109,23 @@ func (r *run) fault(ctx context.Context, s Step) (begin, end func() error) {
 	case Memory:
 		m := &memory{node: r.node(s), policy: s.Policy}
 		return func() error { return m.fill(undone) }, func() error { return m.free(undone) }
+	case Join:
+		return func() error { return r.members(ctx, s, "join", true) }, nothing
+	case Leave:
+		return func() error { return r.members(ctx, s, "leave", false) }, nothing
 	case KillProc:
 		return func() error { r.process(s.Process).kill(); return nil },
 			func() error { return r.startAgain(ctx, s.Process) }
 	case StopProc:
-		return func() error { return stop(r.process(s.Process).cmd.Process) },
-			func() error { return cont(r.process(s.Process).cmd.Process) }
+		signal := func(send func(*os.Process) error) func() error {
+			return func() error {
+				if err := send(r.process(s.Process).cmd.Process); !errors.Is(err, os.ErrProcessDone) {
+					return err
+				}
+				return nil // it ended by itself, which has been told
+			}
+		}
+		return signal(stop), signal(cont)
 	}
 	return func() error { return fmt.Errorf("soak: there is no fault %q", s.Kind) }, nothing
 }
@@ -130,6 +144,39 @@ func (r *run) flap(ctx context.Context, s Step) error {
 		sleep(ctx, part)
 	}
 	return nil
+}
+
+// members has all processes change which shards there are, one after the other within
+// the step's time.
+func (r *run) members(ctx context.Context, s Step, word string, joined bool) error {
+	began, errs := time.Now(), make([]error, r.opts.Processes)
+	apart := s.For / time.Duration(max(1, r.opts.Processes-1))
+	var wg sync.WaitGroup
+	for i, number := range rand.New(rand.NewPCG(r.opts.Seed, uint64(s.At))).Perm(r.opts.Processes) {
+		wg.Go(func() {
+			sleep(ctx, time.Until(began.Add(time.Duration(i)*apart)))
+			for ctx.Err() == nil {
+				p := r.process(number)
+				err := p.order(ctx, word)
+				if err == nil {
+					r.mu.Lock()
+					r.joined[number] = joined
+					r.mu.Unlock()
+				}
+				if errors.Is(err, errGone) && p.wasKilled() {
+					sleep(ctx, 10*time.Millisecond) // it is started again
+					continue
+				}
+				if !errors.Is(err, errGone) {
+					errs[number] = err
+				}
+				return
+			}
+			errs[number] = context.Cause(ctx)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // isNotice reports whether a message from the server was published.

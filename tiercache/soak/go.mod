@@ -9,13 +9,13 @@ require (
 	github.com/shardkit/shardkit/backends/goredis v0.0.0
 	github.com/shardkit/shardkit/backends/rueidis v0.0.0
 	github.com/shardkit/shardkit/harness v0.0.0
+	github.com/shardkit/shardkit/ring v0.0.0
 	github.com/shardkit/shardkit/tiercache v0.0.0
 	go.uber.org/goleak v1.3.0
 )
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/shardkit/shardkit/ring v0.0.0 // indirect
 	github.com/sony/gobreaker/v2 v2.4.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/sync v0.20.0 // indirect

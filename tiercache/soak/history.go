@@ -40,6 +40,9 @@ type Header struct {
 	// Owners are the shards of the keys.
 	Owners []int `json:"owners"`
 
+	// Moving are the keys that are on the spare shard while there is that.
+	Moving []int `json:"moving,omitempty"`
+
 	Bounds Bounds `json:"bounds"`
 }
 
@@ -147,6 +150,7 @@ type line struct {
 
 	// Of processes, not kept in files.
 	Owners []int  `json:"owners,omitempty"`
+	Moving []int  `json:"moving,omitempty"`
 	Did    string `json:"did,omitempty"`
 }
 

@@ -16,7 +16,8 @@ type Options struct {
 	// to rest, which takes some more.
 	Duration time.Duration
 
-	// Shards and Processes are how many there are. 0 means 3 and 4.
+	// Shards and Processes are how many there are. 0 means 3 and 4. Besides the shards
+	// there is a spare one, for Join and Leave.
 	Shards, Processes int
 
 	// Subject is what the processes use: Tiercache, which is also what "" means, or
@@ -110,7 +111,7 @@ func (o *Options) withDefaults() (*Options, error) {
 	for _, s := range opts.Schedule {
 		process := s.Kind == KillProc || s.Kind == StopProc
 		switch {
-		case s.Shard >= opts.Shards || s.Process >= opts.Processes,
+		case s.Shard > opts.Shards || s.Kind.members() && s.Shard != opts.Shards || s.Process >= opts.Processes,
 			process && s.Process < 0, !process && s.Shard < 0, !s.Kind.network() && !process && s.Process >= 0:
 			return nil, fmt.Errorf("%w: Schedule: %v: it has no such shard or process", ErrOptions, s)
 		}

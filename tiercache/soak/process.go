@@ -23,6 +23,8 @@ type process struct {
 	gone   chan struct{}
 	stderr tail
 
+	ordering sync.Mutex // held until an order is answered
+
 	mu     sync.Mutex
 	killed bool // on purpose
 }
@@ -117,10 +119,18 @@ func (p *process) kill() {
 	<-p.gone
 }
 
+func (p *process) wasKilled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.killed
+}
+
 var errGone = errors.New("soak: the process is gone")
 
 // order gives a word, and waits until the process has done what it means.
 func (p *process) order(ctx context.Context, word string) error {
+	p.ordering.Lock()
+	defer p.ordering.Unlock()
 	if word != "ready" {
 		if _, err := io.WriteString(p.orders, word+"\n"); err != nil {
 			return errGone

@@ -131,7 +131,7 @@ func tally[K comparable](m map[K]*Tally, key K, ok bool) {
 }
 
 func (c *check) phase(op *Op) Phase {
-	phase, owner, b := Calm, c.owner(op.Key), c.h.Header.Bounds
+	phase, b := Calm, c.h.Header.Bounds
 	for i := range c.h.Faults {
 		f := &c.h.Faults[i]
 		if f.Shard < 0 || f.Process >= 0 && f.Process != op.Process || f.Begin > op.End || op.Begin > f.End+int64(b.Lost) {
@@ -139,7 +139,7 @@ func (c *check) phase(op *Op) Phase {
 		}
 		var p Phase
 		switch {
-		case f.Shard != owner:
+		case !c.holds(f.Shard, op.Key):
 			p = Elsewhere
 		case !f.Kind.out():
 			p = Disturbed
@@ -180,8 +180,8 @@ func (r *Report) stale(kind Kind, cause string, age time.Duration, beyond bool) 
 func (c *check) finish() {
 	for i := range c.h.Faults {
 		f := &c.h.Faults[i]
-		if !f.Kind.out() || f.Kind == Flap || f.Kind == Restart || f.evicts() {
-			continue
+		if !f.Kind.out() || f.Kind == Flap || f.Kind == Restart || f.evicts() || f.Shard == c.h.Header.Shards {
+			continue // the spare shard is used when it is added again
 		}
 		for process := range c.h.Header.Processes {
 			if f.Process >= 0 && f.Process != process {

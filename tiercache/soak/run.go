@@ -18,12 +18,13 @@ type run struct {
 	program string
 	truth   *os.File
 	shards  *harness.Shards
-	routes  [][]*harness.Route // of each process to each shard
+	routes  [][]*harness.Route // of each process to each shard, and the spare one
 	starter starter
 
 	mu        sync.Mutex
 	history   *History
 	processes []*process
+	joined    []bool // the processes that have added the spare shard
 	failed    int
 	now       []Step
 }
@@ -40,7 +41,7 @@ func newRun(ctx context.Context, o *Options, r *run) (_ *History, err error) {
 	if err != nil {
 		return nil, err
 	}
-	*r = run{opts: opts, program: opts.Worker, history: &History{}, processes: make([]*process, opts.Processes), starter: newStarter()}
+	*r = run{opts: opts, program: opts.Worker, history: &History{}, processes: make([]*process, opts.Processes), joined: make([]bool, opts.Processes), starter: newStarter()}
 	defer close(r.starter)
 	if r.program == "" {
 		if r.program, err = os.Executable(); err != nil {
@@ -51,7 +52,7 @@ func newRun(ctx context.Context, o *Options, r *run) (_ *History, err error) {
 		return nil, err
 	}
 	defer r.truth.Close()
-	r.shards, err = harness.StartShards(ctx, harness.Options{Shards: opts.Shards, Private: true, Server: opts.Server})
+	r.shards, err = harness.StartShards(ctx, harness.Options{Shards: opts.Shards + 1, Private: true, Server: opts.Server})
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (r *run) header() Header {
 	return Header{
 		Seed: o.Seed, Subject: o.Subject, Client: o.Client, Server: r.shards.Version().String(),
 		Processes: o.Processes, Shards: o.Shards, Duration: o.Duration, Start: monotonic(),
-		Ordered: orderedKeys, Racing: racingKeys, Owners: r.history.Header.Owners, Bounds: o.bounds(),
+		Ordered: orderedKeys, Racing: racingKeys, Owners: r.history.Header.Owners, Moving: r.history.Header.Moving, Bounds: o.bounds(),
 	}
 }
 
@@ -112,7 +113,7 @@ func (r *run) take(l *line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l.Owners != nil && r.history.Header.Owners == nil {
-		r.history.Header.Owners = l.Owners
+		r.history.Header.Owners, r.history.Header.Moving = l.Owners, l.Moving
 	}
 	if l.Op != nil && l.Op.Outcome == Unknown {
 		r.failed++
@@ -130,25 +131,36 @@ func (r *run) start(ctx context.Context, number, life int) error {
 	for i, route := range r.routes[number] {
 		c.Addrs[r.shards.Nodes()[i].Name()] = route.Addr()
 	}
+	c.Spare = r.shards.Nodes()[r.opts.Shards].Name()
+	r.mu.Lock()
+	c.Joined = r.joined[number]
+	r.mu.Unlock()
 	p, err := startProcess(r.starter, r.program, c, r.truth, r.take)
 	if err != nil {
 		return err
 	}
+	if err = p.order(ctx, "ready"); err != nil {
+		if !errors.Is(err, errGone) {
+			p.kill()
+		}
+		err = fmt.Errorf("%w: %s", err, p.stderr.String())
+	}
 	r.mu.Lock()
 	r.processes[number] = p
 	r.mu.Unlock()
-	if err := p.order(ctx, "ready"); err != nil {
-		return fmt.Errorf("%w: %s", err, p.stderr.String())
-	}
-	return nil
+	return err
 }
 
-// startAgain starts a process that was killed.
+// startAgain starts a process that was killed. If it ends by itself, that is told.
 func (r *run) startAgain(ctx context.Context, number int) error {
-	if err := r.start(ctx, number, r.process(number).Life+1); err != nil {
-		return err
+	err := r.start(ctx, number, r.process(number).Life+1)
+	if err == nil {
+		err = r.process(number).order(ctx, "start")
 	}
-	return r.process(number).order(ctx, "start")
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	return err
 }
 
 func (r *run) process(number int) *process {
@@ -193,10 +205,7 @@ func (r *run) load(ctx context.Context) error {
 	defer cancel()
 	lanes := map[[2]int][]Step{} // one after the other within each
 	for _, s := range steps {
-		lane := [2]int{s.Shard, -1}
-		if s.Shard < 0 {
-			lane[1] = s.Process
-		}
+		lane := s.lane()
 		lanes[lane] = append(lanes[lane], s)
 	}
 	errs := make(chan error, len(lanes))

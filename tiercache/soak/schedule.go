@@ -26,12 +26,14 @@ const (
 	Memory   FaultKind = "memory"   // the shard's memory is full
 	Flush    FaultKind = "flush"    // FLUSHALL
 	Replica  FaultKind = "replica"  // the shard becomes a replica, which refuses writes
+	Join     FaultKind = "join"     // of the spare shard, which processes add one after the other
+	Leave    FaultKind = "leave"    // of the spare shard, which processes remove one after the other
 	KillProc FaultKind = "killproc" // of a process, which is started again
 	StopProc FaultKind = "stopproc" // of a process: SIGSTOP, and SIGCONT
 )
 
 // FaultKinds are all kinds of faults.
-var FaultKinds = []FaultKind{Kill, Restart, Old, Freeze, Flap, Cut, Stall, Slow, Swallow, Deafen, Drop, Memory, Flush, Replica, KillProc, StopProc}
+var FaultKinds = []FaultKind{Kill, Restart, Old, Freeze, Flap, Cut, Stall, Slow, Swallow, Deafen, Drop, Memory, Flush, Replica, Join, Leave, KillProc, StopProc}
 
 // out reports whether the fault keeps processes from using the shard.
 func (k FaultKind) out() bool {
@@ -51,10 +53,13 @@ func (k FaultKind) network() bool {
 	return false
 }
 
+// members reports whether the fault changes which shards there are.
+func (k FaultKind) members() bool { return k == Join || k == Leave }
+
 // A Step is one fault of a schedule.
 type Step struct {
 	Kind    FaultKind     `json:"fault"`
-	Shard   int           `json:"shard"`   // -1: none
+	Shard   int           `json:"shard"`   // -1: none; the one after the last is the spare
 	Process int           `json:"process"` // -1: for all
 	At      time.Duration `json:"at"`      // since the load began
 	For     time.Duration `json:"for"`     // until it is undone
@@ -66,9 +71,20 @@ type Step struct {
 }
 
 // partial reports whether the fault cuts some processes off from a shard that
-// others reach.
+// others reach. A shard that is added is one to who has not done so.
 func (s *Step) partial() bool {
-	return s.Process >= 0 && s.Shard >= 0 && (s.Kind == Cut || s.Kind == Stall || s.Kind == Slow)
+	return s.Kind == Join || s.Process >= 0 && s.Shard >= 0 && (s.Kind == Cut || s.Kind == Stall || s.Kind == Slow)
+}
+
+// lane is what has one fault at a time.
+func (s *Step) lane() [2]int {
+	switch {
+	case s.Kind.members():
+		return [2]int{-1, -1}
+	case s.Shard >= 0:
+		return [2]int{s.Shard, -1}
+	}
+	return [2]int{-1, s.Process}
 }
 
 // evicts reports whether the fault leaves a shard full that makes room by itself, and
@@ -104,7 +120,7 @@ var policies = []string{"allkeys-lru", "allkeys-random", "volatile-ttl", "noevic
 
 // Plan draws a schedule: the same for the same seed and options. Each shard, and
 // each process, has at most one fault at a time, so several may have one at once.
-// All are undone before the end.
+// All are undone before the end, but for the spare shard, which may be there or not.
 func Plan(o *Options) ([]Step, error) {
 	opts, err := o.withDefaults()
 	if err != nil {
@@ -117,13 +133,29 @@ func (o *Options) plan() []Step {
 	var steps []Step
 	var shardKinds, processKinds []FaultKind
 	for _, k := range o.Faults {
-		if k == KillProc || k == StopProc {
+		switch {
+		case k == KillProc || k == StopProc:
 			processKinds = append(processKinds, k)
-		} else {
+		case !k.members():
 			shardKinds = append(shardKinds, k)
 		}
 	}
-	for shard := range o.Shards {
+	shards := o.Shards
+	if slices.Contains(o.Faults, Join) {
+		shards++
+		r := rand.New(rand.NewPCG(o.Seed, 2<<32))
+		joins := o.lane(r, []FaultKind{Join}, 6, func(s *Step) { s.Shard = o.Shards })
+		for i := range joins {
+			if i%2 == 1 {
+				joins[i].Kind = Leave
+			}
+		}
+		if !slices.Contains(o.Faults, Leave) {
+			joins = joins[:min(len(joins), 1)]
+		}
+		steps = append(steps, joins...)
+	}
+	for shard := range shards {
 		r := rand.New(rand.NewPCG(o.Seed, uint64(shard)))
 		steps = append(steps, o.lane(r, shardKinds, 6, func(s *Step) { s.Shard = shard })...)
 	}

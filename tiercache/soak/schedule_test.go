@@ -45,13 +45,16 @@ func TestPlanIsTheSeeds(t *testing.T) {
 func TestPlanOneFaultAtATime(t *testing.T) {
 	for seed := range uint64(200) {
 		o := Options{Seed: seed, Duration: time.Minute, Shards: 4, Processes: 3}
-		busy := map[[2]int]time.Duration{}
+		busy, joined := map[[2]int]time.Duration{}, false
 		last := time.Duration(0)
 		for _, s := range plan(t, o) {
-			lane := [2]int{s.Shard, -1}
-			if s.Shard < 0 {
-				lane[1] = s.Process
+			if s.Kind.members() {
+				if s.Shard != 4 || joined != (s.Kind == Leave) {
+					t.Fatalf("seed %d: %v, want the spare shard to join and leave in turn", seed, s)
+				}
+				joined = !joined
 			}
+			lane := s.lane()
 			end := s.At + s.For
 			if s.Kind == Old {
 				end += s.Delay
@@ -85,7 +88,8 @@ func TestOptionsRefused(t *testing.T) {
 		"subject":   {Subject: "memcached"},
 		"client":    {Client: "redigo"},
 		"fault":     {Faults: []FaultKind{"flood"}},
-		"shard":     {Schedule: []Step{{Kind: Kill, Shard: 3, Process: -1}}},
+		"shard":     {Schedule: []Step{{Kind: Kill, Shard: 4, Process: -1}}},
+		"join":      {Schedule: []Step{{Kind: Join, Shard: 2, Process: -1}}},
 		"process":   {Schedule: []Step{{Kind: StopProc, Shard: -1, Process: 4}}},
 		"none":      {Schedule: []Step{{Kind: KillProc, Shard: 0, Process: -1}}},
 		"kill one":  {Schedule: []Step{{Kind: Kill, Shard: 0, Process: 1}}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/shardkit/shardkit/backends/goredis"
 	rueidisbackend "github.com/shardkit/shardkit/backends/rueidis"
+	"github.com/shardkit/shardkit/ring"
 	"github.com/shardkit/shardkit/tiercache"
 )
 
@@ -36,8 +38,13 @@ type subject interface {
 	// Health tells of each shard, by its name, whether it is in use.
 	Health() map[string]bool
 
-	// Owner is the name of the shard where a key is while nothing is amiss.
-	Owner(key string) string
+	// Owner is the name of the shard where a key is while nothing is amiss, and whether
+	// the key moves to the spare shard when that is added. It is asked before that.
+	Owner(key string) (name string, moves bool)
+
+	// Join adds the spare shard, Leave removes it. Either may be called again.
+	Join(ctx context.Context) error
+	Leave(ctx context.Context) error
 
 	Close() error
 }
@@ -53,10 +60,13 @@ func open(c *config) (subject, error) {
 type tiered struct {
 	*tiercache.Cache[string]
 	ends []func()
+
+	spare      string // name of the spare shard
+	spareShard tiercache.Shard
 }
 
 func openTiercache(c *config) (_ subject, err error) {
-	t := &tiered{}
+	t := &tiered{spare: c.Spare}
 	defer func() {
 		if err != nil {
 			t.end()
@@ -80,6 +90,9 @@ func openTiercache(c *config) (_ subject, err error) {
 		if shards[name], err = rueidisbackend.NewShard(client); err != nil {
 			return nil, err
 		}
+	}
+	if t.spareShard = shards[c.Spare]; !c.Joined {
+		delete(shards, c.Spare)
 	}
 	t.Cache, err = tiercache.New[string](shards, &tiercache.Options{
 		Namespace: "soak", Heartbeat: c.Heartbeat, Timeout: c.timeout(), FailoverTTL: failoverBeats * c.Heartbeat,
@@ -129,7 +142,14 @@ func (t *tiered) Health() map[string]bool {
 	return health
 }
 
-func (t *tiered) Owner(key string) string { return t.Ring().Locate(key) }
+func (t *tiered) Owner(key string) (name string, moves bool) {
+	without := t.Ring()
+	with, err := without.With(ring.Node{Name: t.spare, Weight: 1})
+	return without.Locate(key), err == nil && with.Locate(key) == t.spare
+}
+
+func (t *tiered) Join(ctx context.Context) error  { return t.AddShard(ctx, t.spare, t.spareShard) }
+func (t *tiered) Leave(ctx context.Context) error { return t.RemoveShard(ctx, t.spare) }
 
 func (t *tiered) Close() error {
 	err := t.Cache.Close()
@@ -147,7 +167,8 @@ func (t *tiered) end() {
 // Nothing tells the processes of writes, so what is local lives as long as the
 // bound allows.
 type ringed struct {
-	ring  *redis.Ring
+	ring *redis.Ring
+	*config
 	local *otter.Cache[string, string]
 }
 
@@ -156,8 +177,8 @@ func openRing(c *config) (subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ringed{local: local, ring: redis.NewRing(&redis.RingOptions{
-		Addrs: c.Addrs, HeartbeatFrequency: c.Heartbeat / 2,
+	return &ringed{config: c, local: local, ring: redis.NewRing(&redis.RingOptions{
+		Addrs: c.members(c.Joined), HeartbeatFrequency: c.Heartbeat / 2,
 		// With the defaults a frozen shard leaves the ring after 15 s.
 		DialTimeout: c.timeout() / 2, ReadTimeout: c.timeout() / 2, WriteTimeout: c.timeout() / 2,
 	})}, nil
@@ -237,17 +258,37 @@ func (r *ringed) Refused(error) bool { return false }
 // Health is not to be had of a Ring but in a log.
 func (r *ringed) Health() map[string]bool { return nil }
 
-func (r *ringed) Owner(key string) string {
+// Owner takes it that no key moves: the checker of a Ring finds enough.
+func (r *ringed) Owner(key string) (name string, moves bool) {
 	client, err := r.ring.GetShardClientForKey(key)
 	if err != nil {
-		return ""
+		return "", false
 	}
-	for name, addr := range r.ring.Options().Addrs {
+	for name, addr := range r.Addrs {
 		if client.Options().Addr == addr {
-			return name
+			return name, false
 		}
 	}
-	return ""
+	return "", false
+}
+
+func (r *ringed) Join(context.Context) error {
+	r.ring.SetAddrs(r.members(true))
+	return nil
+}
+
+func (r *ringed) Leave(context.Context) error {
+	r.ring.SetAddrs(r.members(false))
+	return nil
+}
+
+// members are the addresses of the shards, with or without the spare one.
+func (c *config) members(joined bool) map[string]string {
+	addrs := maps.Clone(c.Addrs)
+	if !joined {
+		delete(addrs, c.Spare)
+	}
+	return addrs
 }
 
 func (r *ringed) Close() error { return r.ring.Close() }

@@ -25,6 +25,8 @@ type config struct {
 	Seed                     uint64
 	Subject, Client          string
 	Addrs                    map[string]string // of the shards, for this process, by name
+	Spare                    string            // the shard of them that may be added
+	Joined                   bool              // it was
 	Ordered, Racing          int
 	Heartbeat, Loader        time.Duration
 	Rate                     float64
@@ -87,11 +89,16 @@ func work(text string) error {
 	if w.subject, err = open(&w.config); err != nil {
 		return fmt.Errorf("soak: open %s: %w", w.Subject, err)
 	}
-	w.emit(line{Owners: w.owners(), Did: "ready"})
+	owners, moving := w.places()
+	w.emit(line{Owners: owners, Moving: moving, Did: "ready"})
 	for order := range orders {
 		switch order {
 		case "start":
 			w.begin()
+		case "join":
+			w.members(w.subject.Join)
+		case "leave":
+			w.members(w.subject.Leave)
 		case "stop":
 			close(w.stop)
 			w.await()
@@ -112,12 +119,31 @@ func work(text string) error {
 	return nil
 }
 
-func (w *worker) owners() []int {
-	owners := make([]int, len(w.truth))
-	for key := range owners {
-		owners[key] = shardNumber(w.subject.Owner(keyName(key)))
+// members changes which shards there are, and tries again as long as that fails: some
+// shard may be away.
+func (w *worker) members(change func(context.Context) error) {
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), w.patience())
+		err := change(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		time.Sleep(w.Heartbeat / 10)
 	}
-	return owners
+}
+
+// places tells which shard each key is on without the spare one, and which are on that
+// one.
+func (w *worker) places() (owners, moving []int) {
+	for key := range w.truth {
+		usual, spared := w.subject.Owner(keyName(key))
+		owners = append(owners, shardNumber(usual))
+		if spared {
+			moving = append(moving, key)
+		}
+	}
+	return owners, moving
 }
 
 // shardNumber is the number of the shard that package harness calls so, from 0.
