@@ -15,7 +15,7 @@ import (
 func TestClusterByAddress(t *testing.T) {
 	own := startCluster(t, harness.Options{Replicas: 1})
 	t.Setenv("SHARDKIT_CLUSTER", " 127.0.0.1:1, "+own.Addrs()[4]) // the first does not answer, the second is a replica
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 
 	c := harnesstest.Cluster(t)
 	if want := "address: " + own.Version().String(); !strings.HasPrefix(c.Provider(), want) {
@@ -88,7 +88,7 @@ func TestShardsByAddress(t *testing.T) {
 func TestBadAddresses(t *testing.T) {
 	t.Parallel()
 	own := startShards(t, harness.Options{Shards: 1})
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	for name, tc := range map[string]struct {
 		start func() error
 		want  []string

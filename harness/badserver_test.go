@@ -76,14 +76,14 @@ fi
 exec %[4]s "$@"
 `, counter, failures, strings.TrimPrefix(real.Addrs()[0], "127.0.0.1:"), path))
 	}
-	s, err := harness.StartShards(within(t, 10*time.Second), harness.Options{Shards: 2, Server: flaky(3)})
+	s, err := harness.StartShards(within(t, time.Minute), harness.Options{Shards: 2, Server: flaky(3)})
 	must(t, err)
 	if got := len(s.Addrs()); got != 2 {
 		t.Errorf("got %d shards, want 2", got)
 	}
 	must(t, s.Close())
 
-	_, err = harness.StartShards(within(t, 10*time.Second), harness.Options{Shards: 1, Server: flaky(1000)})
+	_, err = harness.StartShards(within(t, time.Minute), harness.Options{Shards: 1, Server: flaky(1000)})
 	if !errors.Is(err, harness.ErrAddrInUse) || !strings.Contains(err.Error(), "already in use") {
 		t.Errorf("the error is %v, want ErrAddrInUse in the end", err)
 	}
@@ -103,7 +103,7 @@ func TestWrapperScript(t *testing.T) {
 	}
 	running := pids(t, s.Nodes())
 	must(t, s.Nodes()[0].Freeze())
-	if got := s.Nodes()[0].State(within(t, 5*time.Second)); got != harness.Frozen {
+	if got := s.Nodes()[0].State(within(t, time.Minute)); got != harness.Frozen {
 		t.Errorf("the state is %v, want frozen: the signal is to reach the server, not the script", got)
 	}
 	must(t, s.Close())

@@ -11,7 +11,7 @@ import (
 
 func TestFaultsAreSeen(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	s := startShards(t, harness.Options{Shards: 1})
 	n := s.Nodes()[0]
 	want := func(want harness.State) {
@@ -64,7 +64,7 @@ func TestFaultsAreSeen(t *testing.T) {
 
 func TestRestartWithPersistence(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	n := startShards(t, harness.Options{Shards: 1, Persist: true}).Nodes()[0]
 	addr := n.Addr()
 	do(t, n, "SET", "k", "v")
@@ -87,7 +87,7 @@ func TestRestartWithPersistence(t *testing.T) {
 
 func TestRestartWithOldSnapshot(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	n := startShards(t, harness.Options{Shards: 1}).Nodes()[0]
 	if err := n.Restart(ctx, harness.WithData); !errors.Is(err, harness.ErrUnsupported) {
 		t.Fatalf("a restart with data that nobody kept: %v, want ErrUnsupported", err)
@@ -107,7 +107,7 @@ func TestRestartWithOldSnapshot(t *testing.T) {
 
 func TestKilledMasterIsReplaced(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	c := startCluster(t, harness.Options{Replicas: 1})
 	master, replica := c.Nodes()[1], c.Nodes()[4]
 	replicas, err := c.Replicas(ctx, master)
@@ -134,7 +134,7 @@ func TestKilledMasterIsReplaced(t *testing.T) {
 
 func TestFrozenMasterIsReplaced(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	c := startCluster(t, harness.Options{Replicas: 1})
 	must(t, c.Nodes()[0].Freeze())
 	must(t, c.WaitReady(ctx))
@@ -156,7 +156,7 @@ func TestWaitReadySaysWhatIsMissing(t *testing.T) {
 		t.Errorf("the error is %v, want the slots of the dead node in it", err)
 	}
 	c.Nodes()[0].Do(within(t, time.Second), "SHUTDOWN", "NOSAVE")
-	eventually(t, 2*time.Second, func() string {
+	eventually(t, time.Minute, func() string {
 		err = c.WaitReady(within(t, time.Second))
 		if err == nil || !strings.Contains(err.Error(), "ended by itself") {
 			return "the error is " + err.Error() + ", want the node that ended by itself in it"
@@ -167,7 +167,7 @@ func TestWaitReadySaysWhatIsMissing(t *testing.T) {
 
 func TestFailover(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	c := startCluster(t, harness.Options{Replicas: 1})
 	do(t, c.Nodes()[0], "SET", "{06S}", "v") // slot 0
 	must(t, c.Failover(ctx, c.Nodes()[3]))

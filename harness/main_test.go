@@ -85,7 +85,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 
 func do(t *testing.T, n *harness.Node, args ...string) any {
 	t.Helper()
-	reply, err := n.Do(within(t, 5*time.Second), args...)
+	reply, err := n.Do(within(t, time.Minute), args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 func TestMoveSlotsAtomically(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, harness.Options{Masters: 3})
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	v := c.Version()
 	can := v.Name == "redis" && v.AtLeast(8, 4) || v.Name == "valkey" && v.AtLeast(9, 0)
 	do(t, c.Nodes()[0], "SET", "{06S}", "v") // slot 0

@@ -20,7 +20,7 @@ func fill(t *testing.T, n *harness.Node, tag string, count int) {
 	for i := range count {
 		commands = append(commands, []string{"SET", fmt.Sprintf("%s:%d", tag, i), "v"})
 	}
-	replies, err := n.Pipeline(within(t, 10*time.Second), commands...)
+	replies, err := n.Pipeline(within(t, time.Minute), commands...)
 	must(t, err)
 	for i, r := range replies {
 		if r != "OK" {
@@ -45,7 +45,7 @@ func redirection(err error) string {
 
 func TestMoveSlots(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	c := startCluster(t, harness.Options{})
 	from, to := c.Nodes()[0], c.Nodes()[2]
 	if slot := do(t, from, "CLUSTER", "KEYSLOT", tag1); slot != int64(1) {
@@ -89,7 +89,7 @@ func TestMoveSlots(t *testing.T) {
 
 func TestSlotHeldInMigration(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	c := startCluster(t, harness.Options{Masters: 2})
 	from, to := c.Nodes()[0], c.Nodes()[1]
 	fill(t, from, tag0, 10)
@@ -142,7 +142,7 @@ func TestSlotHeldInMigration(t *testing.T) {
 
 func TestMoveUndone(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	c := startCluster(t, harness.Options{Masters: 2})
 	from, to := c.Nodes()[0], c.Nodes()[1]
 	fill(t, from, tag0, 10)
@@ -187,7 +187,7 @@ func TestMoveUndone(t *testing.T) {
 // A reshard is live: a client that follows redirections sees every key all the time.
 func TestMoveUnderReads(t *testing.T) {
 	t.Parallel()
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	c := startCluster(t, harness.Options{Masters: 2})
 	a, b := c.Nodes()[0], c.Nodes()[1]
 	fill(t, a, tag0, 500)

@@ -92,7 +92,7 @@ func TestServersDieWithTheirParent(t *testing.T) {
 			}
 			must(t, cmd.Process.Signal(syscall.SIGKILL))
 			start := time.Now()
-			eventually(t, time.Second, func() string {
+			eventually(t, time.Minute, func() string {
 				if left := aliveOf(running); len(left) > 0 {
 					return fmt.Sprintf("the servers %v outlive their parent", left)
 				}

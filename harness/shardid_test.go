@@ -25,7 +25,7 @@ func TestClusterShardsListsEveryNode(t *testing.T) {
 	}
 	slices.Sort(want)
 	for _, n := range nodes {
-		eventually(t, 10*time.Second, func() string { // a node learns over the bus who is in whose shard
+		eventually(t, time.Minute, func() string { // a node learns over the bus who is in whose shard
 			got := shardsOf(t, n)
 			if slices.Equal(got, want) {
 				return ""

@@ -20,7 +20,7 @@ func TestClusterStarts(t *testing.T) {
 	c := startCluster(t, harness.Options{})
 	t.Logf("3 masters: %v with %s", time.Since(start).Round(time.Millisecond), c.Provider())
 
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	if got := len(c.Nodes()); got != 3 {
 		t.Fatalf("got %d nodes, want 3", got)
 	}
@@ -90,7 +90,7 @@ func TestTwoClustersAtOnce(t *testing.T) {
 		t.Errorf("the other cluster has the key too: %v", got)
 	}
 	must(t, a.c.Close())
-	must(t, b.c.WaitReady(within(t, 5*time.Second)))
+	must(t, b.c.WaitReady(within(t, time.Minute)))
 }
 
 // Starting and closing many times over is what finds a port that is taken, a process that lingers, a folder that stays.
@@ -157,7 +157,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	if left := waitGoroutines(1); left != "" { // this test itself
 		t.Errorf("goroutines outlive Close:\n%s", left)
 	}
-	if err := s.Nodes()[0].Restart(within(t, 5*time.Second), harness.Empty); err == nil {
+	if err := s.Nodes()[0].Restart(within(t, time.Minute), harness.Empty); err == nil {
 		t.Error("a node was restarted after Close")
 	}
 	if dirs := workdirs(t); len(dirs) != 0 {
@@ -175,7 +175,7 @@ func workdirs(t *testing.T) []string {
 func TestPassword(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, harness.Options{Masters: 2, Replicas: 1, Password: "correct horse"})
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	do(t, c.Nodes()[0], "SET", "{06S}", "v") // slot 0
 	must(t, c.MoveSlots(ctx, c.Nodes()[1], 0))
 	if got := do(t, c.Nodes()[1], "GET", "{06S}"); got != "v" {
@@ -227,7 +227,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "harness: ") {
 		t.Errorf("the error is %v, want one of ours that is DeadlineExceeded", err)
 	}
-	if d := time.Since(start); d > 2*time.Second {
+	if d := time.Since(start); d > 10*time.Second {
 		t.Errorf("it took %v to give up", d)
 	}
 	if dirs := workdirs(t); len(dirs) != 0 {

@@ -24,7 +24,7 @@ func ask(t *testing.T, addr string, secure *tls.Config, commands ...string) ([]s
 		return nil, err
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(5 * time.Second))
+	conn.SetDeadline(time.Now().Add(time.Minute))
 	if secure != nil {
 		secure = secure.Clone()
 		secure.ServerName, _, _ = net.SplitHostPort(addr)
@@ -48,7 +48,7 @@ func ask(t *testing.T, addr string, secure *tls.Config, commands ...string) ([]s
 func TestTLSCluster(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, harness.Options{Masters: 2, Replicas: 1, TLS: true, Proxied: true, Password: "correct horse"})
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	a, b := c.Nodes()[0], c.Nodes()[1]
 	do(t, a, "SET", "{06S}", "v") // slot 0
 	must(t, c.MoveSlots(ctx, b, 0))
@@ -80,7 +80,7 @@ func TestTLSCluster(t *testing.T) {
 func TestTLSFaults(t *testing.T) {
 	t.Parallel()
 	s := startShards(t, harness.Options{Shards: 1, TLS: true, Proxied: true})
-	n, ctx := s.Nodes()[0], within(t, 20*time.Second)
+	n, ctx := s.Nodes()[0], within(t, time.Minute)
 	do(t, n, "SET", "k", "v")
 	must(t, n.Save(ctx))
 	must(t, n.Kill())

@@ -20,7 +20,7 @@ func TestUsers(t *testing.T) {
 			"gone":   "off >secret",
 		},
 	})
-	n, ctx := s.Nodes()[0], within(t, 20*time.Second)
+	n, ctx := s.Nodes()[0], within(t, time.Minute)
 	for i, restart := range []string{"", "empty"} {
 		if restart != "" {
 			must(t, n.Restart(ctx, harness.Empty))

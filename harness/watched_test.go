@@ -38,7 +38,7 @@ func TestWatcherKills(t *testing.T) {
 	if got := cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(); got != syscall.SIGKILL {
 		t.Errorf("the process ended by %v, want SIGKILL", got)
 	}
-	if d := time.Since(start); d > time.Second {
+	if d := time.Since(start); d > 30*time.Second {
 		t.Errorf("it took %v", d)
 	}
 	w.release()

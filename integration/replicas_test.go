@@ -36,7 +36,7 @@ func readAll(t *testing.T, b replset.Backend, name string, slots []uint16) map[u
 			cmds = append(cmds, []string{"GET", key + stampSuffix}, []string{"SMEMBERS", key})
 		}
 		var replies []any
-		within(t, 10*time.Second, "the replicas are read", func() bool {
+		within(t, time.Minute, "the replicas are read", func() bool {
 			replies = b.Pipeline(context.Background(), keys, cmds)
 			return !slices.ContainsFunc(replies, func(v any) bool { _, failed := v.(error); return failed })
 		})

@@ -260,7 +260,7 @@ func usedMemory(t *testing.T, c *harness.Cluster) int64 {
 	t.Helper()
 	var sum int64
 	for _, n := range c.Nodes() {
-		within(t, 10*time.Second, "memory was freed", func() bool {
+		within(t, time.Minute, "memory was freed", func() bool {
 			v, err := n.Do(t.Context(), "INFO", "memory")
 			return err == nil && field(v.(string), "lazyfree_pending_objects") == 0
 		})

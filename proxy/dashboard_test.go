@@ -79,7 +79,7 @@ func TestHotKeys(t *testing.T) {
 		t.Error("the page does not say that no key is hot")
 	}
 	missing := "gone/<b>" + strings.Repeat("long", 100)
-	within(t, 20*time.Second, "the snapshot and the page have it", func() bool {
+	within(t, time.Minute, "the snapshot and the page have it", func() bool {
 		s.ask(t, "GET", "/cache/"+url.PathEscape(missing), "").wantError(t, 404)
 		hot := s.Snapshot().HotKeys
 		if len(hot) == 0 {

@@ -31,7 +31,7 @@ func TestReadme(t *testing.T) {
 	if len(lines) != len(wants) {
 		t.Fatalf("%d lines of curl, and %d answers to them", len(lines), len(wants))
 	}
-	within(t, 5*time.Second, "all shards serve", func() bool { return s.Health().Status == "ok" })
+	within(t, time.Minute, "all shards serve", func() bool { return s.Health().Status == "ok" })
 	for i, line := range lines {
 		line = strings.ReplaceAll(line, "http://localhost:7000", s.URL)
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(line, "curl", curl+" -sS --fail", 1)).CombinedOutput()

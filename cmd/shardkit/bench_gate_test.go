@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,13 +11,14 @@ import (
 	"github.com/shardkit/shardkit/harness/harnesstest"
 )
 
-// binary builds the command.
+// binary is a file that is the command, as long as the test runs: its own.
 func binary(t *testing.T) string {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "shardkit")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	bin, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Setenv(asCommand, "1")
 	return bin
 }
 

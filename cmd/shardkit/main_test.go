@@ -19,7 +19,13 @@ import (
 	"github.com/shardkit/shardkit/tiercache/soak"
 )
 
+// With asCommand this test's binary is the command.
+const asCommand = "SHARDKIT_TEST_COMMAND"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
 	soak.Main()
 	goleak.VerifyTestMain(m)
 }

@@ -53,7 +53,7 @@ func TestTerminated(t *testing.T) {
 			}
 		})
 	}
-	within(t, 20*time.Second, "1,000 writes are acknowledged", func() bool {
+	within(t, time.Minute, "1,000 writes are acknowledged", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(acknowledged) > 1000

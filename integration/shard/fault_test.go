@@ -19,8 +19,9 @@ import (
 	"github.com/shardkit/shardkit/tiercache"
 )
 
-// late is how long after its deadline a call may return on a busy machine.
-const late = time.Second
+// late is how long after its deadline a call may return on a busy machine: less
+// than the clients' own time-outs, of which the shortest is 3 s.
+const late = 2500 * time.Millisecond
 
 // Every call on a frozen server returns by its deadline: one at a time, and more
 // at once than a client's queue holds. Once the server is back they work.
@@ -88,7 +89,7 @@ func TestFrozenServer(t *testing.T) {
 		if err := n.Thaw(); err != nil {
 			t.Fatal(err)
 		}
-		within(t, 15*time.Second, "the shard answers again", func() bool {
+		within(t, time.Minute, "the shard answers again", func() bool {
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
 			v, err := s.Do(ctx, []string{"ECHO", "hello"})
@@ -217,7 +218,7 @@ func TestRestartedServer(t *testing.T) {
 		if err := n.Restart(soon(t), harness.Empty); err != nil {
 			t.Fatal(err)
 		}
-		within(t, 5*time.Second, "the shard answers again", func() bool {
+		within(t, time.Minute, "the shard answers again", func() bool {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			v, err := s.Do(ctx, []string{"EXISTS", "k"})
@@ -238,7 +239,7 @@ func TestSlowDial(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer n.Mend()
-			within(t, 10*time.Second, "an answer", func() bool {
+			within(t, time.Minute, "an answer", func() bool {
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // one round trip, not two
 				defer cancel()
 				_, err := s.Do(ctx, []string{"GET", "k"})

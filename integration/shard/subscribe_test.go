@@ -56,8 +56,8 @@ func count(t *testing.T, s tiercache.Shard, channel string, each func()) *counte
 	case err := <-c.ended:
 		c.ended <- err
 		t.Fatal(err)
-	case <-time.After(10 * time.Second):
-		t.Fatal("not ready after 10 s")
+	case <-time.After(time.Minute):
+		t.Fatal("not ready after a minute")
 	}
 	return c
 }

@@ -84,7 +84,7 @@ func TestFrozenProcess(t *testing.T) {
 				}
 			}
 		}()
-		timeout := time.After(20 * time.Second)
+		timeout := time.After(time.Minute)
 		next := func() sight {
 			select {
 			case s, open := <-sights:

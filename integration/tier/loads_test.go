@@ -118,7 +118,7 @@ func TestStaleLive(t *testing.T) {
 		}
 		for _, key := range []string{"failing", "slow"} {
 			want("first", key, false)
-			within(t, 5*time.Second, "its life ends", func() bool { _, err := a.Get(t.Context(), key); return errors.Is(err, tiercache.ErrNotFound) })
+			within(t, time.Minute, "its life ends", func() bool { _, err := a.Get(t.Context(), key); return errors.Is(err, tiercache.ErrNotFound) })
 		}
 		down.Store(true)
 		want("a load fails", "failing", false)
@@ -131,10 +131,10 @@ func TestStaleLive(t *testing.T) {
 		}
 		ok(t, n.Thaw())
 		resume()
-		within(t, 10*time.Second, "b can delete", func() bool { return b.Delete(t.Context(), "failing") == nil })
+		within(t, time.Minute, "b can delete", func() bool { return b.Delete(t.Context(), "failing") == nil })
 		within(t, bound+time.Second, "what was deleted is not given", func() bool { _, err := ask("failing", false); return errors.Is(err, errDown) })
 		down.Store(false)
-		within(t, 5*time.Second, "the source is asked again", func() bool { v, err := ask("failing", false); return v == 1 && err == nil })
+		within(t, time.Minute, "the source is asked again", func() bool { v, err := ask("failing", false); return v == 1 && err == nil })
 	})
 }
 
@@ -166,11 +166,11 @@ func TestRefreshLive(t *testing.T) {
 		}
 		ask(a)
 		ask(b)
-		within(t, 10*time.Second, "it is loaded again", func() bool { return ask(a) == 2 && ask(b) == 2 })
+		within(t, time.Minute, "it is loaded again", func() bool { return ask(a) == 2 && ask(b) == 2 })
 		if n, began := loads.Load(), a.Stats().Refreshes+b.Stats().Refreshes; n != 2 || began != 1 {
 			t.Errorf("got %d loads, %d of them ahead; want 2 and 1", n, began)
 		}
-		within(t, 10*time.Second, "and again", func() bool {
+		within(t, time.Minute, "and again", func() bool {
 			select {
 			case <-held:
 				return true
@@ -180,7 +180,7 @@ func TestRefreshLive(t *testing.T) {
 		})
 		ok(t, b.Delete(t.Context(), "k"))
 		close(hold)
-		within(t, 5*time.Second, "that fill is refused", func() bool { return a.Stats().RefusedFills+b.Stats().RefusedFills == 1 })
+		within(t, time.Minute, "that fill is refused", func() bool { return a.Stats().RefusedFills+b.Stats().RefusedFills == 1 })
 		for _, c := range []*tiercache.Cache[int64]{a, b} {
 			within(t, bound, "it stays deleted", func() bool { _, err := c.Get(t.Context(), "k"); return errors.Is(err, tiercache.ErrNotFound) })
 		}

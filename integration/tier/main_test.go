@@ -108,7 +108,7 @@ func open[V any](t testing.TB, c client, nodes []*harness.Node, opts *tiercache.
 // synced waits until L1 takes values of every shard.
 func synced[V any](t testing.TB, caches ...*tiercache.Cache[V]) {
 	t.Helper()
-	within(t, 10*time.Second, "the caches listen to every shard", func() bool {
+	within(t, time.Minute, "the caches listen to every shard", func() bool {
 		for _, c := range caches {
 			for _, s := range c.Stats().Shards {
 				if !s.Synced {
@@ -123,7 +123,7 @@ func synced[V any](t testing.TB, caches ...*tiercache.Cache[V]) {
 // serving waits until every shard serves.
 func serving[V any](t testing.TB, caches ...*tiercache.Cache[V]) {
 	t.Helper()
-	within(t, 10*time.Second, "every shard serves", func() bool {
+	within(t, time.Minute, "every shard serves", func() bool {
 		for _, c := range caches {
 			for _, h := range c.Health() {
 				if h.State != tiercache.ShardServing {

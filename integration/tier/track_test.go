@@ -32,7 +32,7 @@ func TestForeignChanges(t *testing.T) {
 		return func(t *testing.T, n *harness.Node) { _, err := n.Do(t.Context(), cmd...); ok(t, err) }
 	}
 	gone := func(t *testing.T, n *harness.Node) {
-		within(t, 5*time.Second, "the key is gone", func() bool { v, err := n.Do(t.Context(), "EXISTS", "tc:k"); return err == nil && v == int64(0) })
+		within(t, time.Minute, "the key is gone", func() bool { v, err := n.Do(t.Context(), "EXISTS", "tc:k"); return err == nil && v == int64(0) })
 	}
 	changes := []struct {
 		name   string
@@ -74,7 +74,7 @@ func TestForeignChanges(t *testing.T) {
 					if ch.before != nil {
 						ch.before(t, nodes[0])
 					}
-					within(t, 5*time.Second, "the value is in L1", func() bool { return inLocal(t, a, "k") })
+					within(t, time.Minute, "the value is in L1", func() bool { return inLocal(t, a, "k") })
 					ch.change(t, nodes[0])
 					changed := time.Now()
 					within(t, bound, "L1 has seen the change", func() bool { _, err := a.Get(t.Context(), "k"); return errors.Is(err, tiercache.ErrNotFound) })
@@ -114,8 +114,8 @@ func TestTrackingConnectionLost(t *testing.T) {
 				}
 				for i := range rounds {
 					synced(t, a)
-					within(t, 5*time.Second, "a writes", func() bool { return a.Set(t.Context(), "k", i) == nil })
-					within(t, 5*time.Second, "the value is in L1", func() bool { return inLocal(t, a, "k") })
+					within(t, time.Minute, "a writes", func() bool { return a.Set(t.Context(), "k", i) == nil })
+					within(t, time.Minute, "the value is in L1", func() bool { return inLocal(t, a, "k") })
 					d.begin(t, n)
 					_, err := direct.Do(t.Context(), []string{"DEL", "tc:k"})
 					ok(t, err)
@@ -169,7 +169,7 @@ func TestTrackingRESP2(t *testing.T) {
 				if e.Kind != tiercache.EventLost || e.Err == nil || !strings.Contains(e.Err.Error(), "RESP2") {
 					t.Errorf("got %+v, want EventLost with a reason that names RESP2", e)
 				}
-			case <-time.After(5 * time.Second):
+			case <-time.After(time.Minute):
 				t.Error("no event tells that nothing can be tracked")
 			}
 			mustSet(t, c, "k", 1)
