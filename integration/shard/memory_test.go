@@ -25,6 +25,7 @@ type both struct {
 
 	mu    sync.Mutex
 	calls map[string]int // by command
+	now   time.Time      // the server's, as a script last told
 }
 
 func (b *both) Do(ctx context.Context, cmd []string) (any, error) {
@@ -32,6 +33,7 @@ func (b *both) Do(ctx context.Context, cmd []string) (any, error) {
 	defer b.mu.Unlock()
 	ctx = context.WithoutCancel(ctx) // one that ends in between would end one of the two
 	v, err := b.Shard.Do(ctx, cmd)
+	b.hear(cmd, v)
 	w, memoryErr := b.memory.Do(ctx, cmd)
 	b.compare(cmd, v, err, w, memoryErr)
 	return v, err
@@ -41,11 +43,22 @@ func (b *both) Pipeline(ctx context.Context, cmds [][]string) []any {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	ctx = context.WithoutCancel(ctx)
-	list, other := b.Shard.Pipeline(ctx, cmds), b.memory.Pipeline(ctx, cmds)
+	list := b.Shard.Pipeline(ctx, cmds)
 	for i, cmd := range cmds {
-		b.compare(cmd, list[i], nil, other[i], nil)
+		b.hear(cmd, list[i])
+		b.compare(cmd, list[i], nil, b.memory.Pipeline(ctx, cmds[i:i+1])[0], nil)
 	}
 	return list
+}
+
+// hear has the in-memory shard live at the server's time: what a moment decides is the
+// same for both, however late one of them is asked.
+func (b *both) hear(cmd []string, server any) {
+	if v, ok := server.([]any); ok && strings.HasPrefix(cmd[0], "EVAL") && len(v) > 2 {
+		if us, ok := v[2].(int64); ok {
+			b.now = time.UnixMicro(us)
+		}
+	}
 }
 
 func (b *both) compare(cmd []string, server any, err error, memory any, memoryErr error) {
@@ -102,7 +115,8 @@ func timeless(cmd []string, v any) any {
 // they are loaded too, and to reads of what they stored.
 func TestMemoryIsLikeAServer(t *testing.T) {
 	server := clients[0].open(t, server(t, harness.Options{}).Addr())
-	b := &both{Shard: server, memory: memory.New(nil), calls: map[string]int{}}
+	b := &both{Shard: server, calls: map[string]int{}, now: time.Now()}
+	b.memory = memory.New(&memory.Options{Now: func() time.Time { return b.now }})
 	differences := 0
 	b.differ = func(cmd []string, server, memory any) {
 		if differences++; differences < 5 {
