@@ -68,13 +68,14 @@ func short(v float64) string {
 	return strconv.FormatFloat(v/1000, 'f', 0, 64) + "k"
 }
 
-// ceiling is the end of an axis for values up to most: 1, 2 or 5 and zeros.
+// ceiling is the end of an axis for values up to most: an even digit, or 1, and zeros, so that
+// its middle is short to write as well.
 func ceiling(most float64) *float64 {
 	if most <= 0 {
 		return charts.Ptr(1.0)
 	}
 	ten := math.Pow(10, math.Floor(math.Log10(most)))
-	for _, n := range []float64{1, 2, 5} {
+	for _, n := range []float64{1, 2, 4, 6, 8} {
 		if most <= n*ten {
 			return charts.Ptr(n * ten)
 		}
@@ -109,7 +110,7 @@ func lines(label string, names []string, values [][]float64, ago []int) (templat
 			}
 		}
 		o.XAxis.BoundaryGap = charts.Ptr(false)
-		o.XAxis.LabelCount = 4
+		o.XAxis.LabelCount = 3 // the ends and the middle, as on the other axis
 		o.YAxis = []charts.YAxisOption{{Min: charts.Ptr(0.0), Max: ceiling(highest(values)), LabelCount: 3, ValueFormatter: short}}
 		return p.LineChart(o)
 	})
@@ -125,7 +126,7 @@ func bars(label string, groups, names []string, values [][]float64, format func(
 			o.Legend.Show = charts.Ptr(false)
 		}
 		o.CategoryAxis.Labels = groups
-		o.ValueAxis = []charts.ValueAxisOption{{Min: charts.Ptr(0.0), Max: ceiling(highest(values)), LabelCount: 3, ValueFormatter: format}}
+		o.ValueAxis = []charts.ValueAxisOption{{Min: charts.Ptr(0.0), Max: ceiling(1.1 * highest(values)), LabelCount: 3, ValueFormatter: format}} // with room for the figure on the highest
 		for i := range o.SeriesList {
 			o.SeriesList[i].Label = charts.SeriesLabel{Show: charts.Ptr(true), ValueFormatter: format}
 		}
