@@ -19,7 +19,7 @@ test: bin/gotestsum ## run every module's tests, with -race where it works, on r
 
 test-speed: ## run without the race detector what it distorts: speed, allocations, and the bounds of package ring in full
 	go test -count=1 -run "Speed|Alloc|Faster|HitRatio" ./slotmap/... ./tiercache ./tools/peers/...
-	SHARDKIT_LONG=1 go test -count=1 -v -run SeenSpeed ./integration/tier
+	SHARDKIT_LONG=1 go test -count=1 -v -run 'SeenSpeed|ShardSpeed' ./integration/tier
 	go test -count=1 ./ring/...
 
 test-servers: bin/gotestsum servers ## run the live tests on Redis 8.0 and Valkey 8.1 as well
@@ -39,7 +39,7 @@ defects: ## print each deliberately broken implementation, and the case of the s
 	@set -o pipefail; SHARDKIT_LONG=1 go test -count=1 -v -run '^TestDefects$$' ./conformance | sed -n '/^DEFECT/,$$p'
 
 # The tests that do more with SHARDKIT_LONG=1. make test has run them under the race detector; here it is the number that counts.
-long := RecoveryAfterMasterIsLost|ShardLost|ServesSoon|Defects|ReferenceBackend|EightProcesses|TLSAndDocumentedUsers|LiveReshard|Model|Interleavings|NoOldValue|Pressure|GateCounts|SomebodyElse|Outages|Failover|TwoViews|OneAway|Detection|Holds|MutationsAreCaught
+long := RecoveryAfterMasterIsLost|ShardLost|ServesSoon|Defects|ReferenceBackend|EightProcesses|TLSAndDocumentedUsers|LiveReshard|Model|Interleavings|NoOldValue|Pressure|GateCounts|SomebodyElse|Outages|Failover|TwoViews|OneAway|Detection|Holds|MutationsAreCaught|FullSpeed
 test-long: bin/gotestsum servers ## check the adapters on Redis 7.0, Redis 8.0 and Valkey 8.1, and run what takes too long for make test
 	@for server in "" $(CURDIR)/.servers/bin/redis-server-8.0 $(CURDIR)/.servers/bin/valkey-server-8.1; do \
 	  SHARDKIT_SERVER=$$server $(MAKE) --no-print-directory conformance || exit 1; \

