@@ -432,7 +432,7 @@ func TestWhileOneIsAway(t *testing.T) {
 	})
 }
 
-// TestManyNotes: more keys than notes fit, and the shard is emptied.
+// TestManyNotes: of more keys than are deleted in one step.
 func TestManyNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite("a", "b")

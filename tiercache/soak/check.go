@@ -70,8 +70,13 @@ func Check(h *History) *Report {
 	for _, key := range h.Header.Moving {
 		c.moving[key] = true
 	}
-	for _, p := range h.Pauses {
-		c.pauses[p.Process] = append(c.pauses[p.Process], p)
+	for _, p := range slices.SortedFunc(slices.Values(h.Pauses), func(a, b Pause) int { return cmp.Compare(a.Begin, b.Begin) }) {
+		list := c.pauses[p.Process]
+		if n := len(list); n > 0 && p.Begin <= list[n-1].End { // told twice
+			list[n-1].End = max(list[n-1].End, p.End)
+			continue
+		}
+		c.pauses[p.Process] = append(list, p)
 	}
 	c.sort()
 	for i := range h.Ops {
@@ -289,7 +294,7 @@ func (c *check) cause(op *Op, since int64) (cause string, bound time.Duration) {
 	for i := range c.h.Faults {
 		f := &c.h.Faults[i]
 		lasts := b.Lost
-		if f.partial() {
+		if f.Kind == Join {
 			lasts = b.Cut
 		}
 		if f.Begin > op.Begin || f.End+int64(lasts) < since {
@@ -301,7 +306,12 @@ func (c *check) cause(op *Op, since int64) (cause string, bound time.Duration) {
 		case f.Kind == Join:
 			return string(f.Kind), b.Cut
 		case f.partial():
-			return string(f.Kind) + " for one", b.Cut
+			cause = string(f.Kind) + " for one"
+			// Who is cut off: the others read his notes, and he soon reaches it again.
+			if f.Process == op.Process && op.Begin <= f.End+int64(b.Lost) {
+				return cause, b.Cut
+			}
+			continue
 		case f.Process >= 0 && f.Process != op.Process:
 			continue
 		}

@@ -283,20 +283,40 @@ var stories = []struct {
 		p1 get 2 9000..9001 stored key=2`, nil},
 
 	{"cut off, within its bound", `
-		fault cut 1 p2 1000..9000
+		fault cut 1 p2 1000..12000
 		p1 set 1 0..10
 		p1 set 2 1100..1110
 		p2 get 1 11110..11111 stored`, nil},
 	{"cut off, beyond its bound", `
-		fault cut 1 p2 1000..9000
+		fault cut 1 p2 1000..12000
 		p1 set 1 0..10
 		p1 set 2 1100..1110
 		p2 get 1 11111..11112 stored`, one(Stale)},
+	{"cut off until a moment ago", `
+		fault cut 1 p2 1000..9000
+		p1 set 1 0..10
+		p1 set 2 1100..1110
+		p2 get 1 11000..11001 stored`, nil},
+	{"cut off until some time ago", `
+		fault cut 1 p2 1000..9000
+		p1 set 1 0..10
+		p1 set 2 1100..1110
+		p2 get 1 11001..11002 stored`, one(Stale)},
+	{"somebody else is cut off", `
+		fault cut 1 p2 1000..9000
+		p1 set 1 0..10
+		p1 set 2 1100..1110
+		p3 get 1 3111..3112 stored`, one(Stale)},
 	{"who was cut off writes elsewhere", `
 		fault cut 1 p2 1000..9000
 		p1 set 1 0..10
 		p2 set 2 4000..4010
-		p1 get 1 9000..9001 stored`, nil},
+		p1 get 1 6010..6011 stored`, nil},
+	{"who was cut off writes elsewhere, and it is not seen", `
+		fault cut 1 p2 1000..9000
+		p1 set 1 0..10
+		p2 set 2 4000..4010
+		p1 get 1 6011..6012 stored`, one(Stale)},
 	{"cut off from another shard", `
 		fault cut 2 p2 1000..9000
 		p1 set 1 0..10
@@ -324,6 +344,11 @@ var stories = []struct {
 		p1 get - 0..5000
 		pause p1 100..2500
 		pause p2 2600..5000`, one(Late)},
+	{"too late, and its process did not run, which was told twice", `
+		p1 get - 0..5000
+		pause p1 500..2000
+		pause p1 500..2100
+		pause p1 1900..2100`, one(Late)},
 	{"a failed write that took too long", `
 		p1 set 1 0..1001 unknown`, one(Late)},
 	{"an incident", `

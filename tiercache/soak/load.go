@@ -87,6 +87,9 @@ func (w *worker) end(op *Op, value string, err error) {
 	if op.End == 0 {
 		op.End = monotonic()
 	}
+	if op.End > op.Deadline {
+		w.paused(op.End) // perhaps the process is killed before pauses tells
+	}
 	if w.outcome(op, err); op.Outcome == OK && !op.Kind.Write() {
 		op.took(value)
 	}

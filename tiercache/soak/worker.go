@@ -62,9 +62,10 @@ type worker struct {
 	start  time.Time // the moment of startAt
 	origin int64
 
-	out  sync.Mutex
-	stop chan struct{}
-	wg   sync.WaitGroup
+	out    sync.Mutex
+	stop   chan struct{}
+	ticked atomic.Int64 // when pauses was last in time; 0 while it does not look
+	wg     sync.WaitGroup
 }
 
 func work(text string) error {
@@ -215,11 +216,17 @@ func stacks() string {
 	return string(b[:runtime.Stack(b, true)])
 }
 
+// A goroutine that is so late did not run because the process did not.
+const (
+	tickOften = 10 * time.Millisecond
+	tickLate  = 50 * time.Millisecond
+)
+
 // pauses tells when this process does not run, by a goroutine that is late.
 func (w *worker) pauses() {
-	const often, late = 10 * time.Millisecond, 50 * time.Millisecond
-	last := monotonic()
-	for tick := time.NewTicker(often); ; {
+	w.ticked.Store(monotonic())
+	defer w.ticked.Store(0)
+	for tick := time.NewTicker(tickOften); ; {
 		select {
 		case <-w.stop:
 			tick.Stop()
@@ -227,10 +234,15 @@ func (w *worker) pauses() {
 		case <-tick.C:
 		}
 		now := monotonic()
-		if now-last > int64(late) {
-			w.emit(line{Pause: &Pause{w.Process, last, now}})
-		}
-		last = now
+		w.paused(now)
+		w.ticked.Store(now)
+	}
+}
+
+// paused tells that this process did not run until now, if that is so.
+func (w *worker) paused(now int64) {
+	if last := w.ticked.Load(); last != 0 && now-last > int64(tickLate) {
+		w.emit(line{Pause: &Pause{w.Process, last, now}})
 	}
 }
 
