@@ -30,7 +30,7 @@ type client struct {
 
 // open connects with a time-out that a busy machine does not meet.
 func (c client) open(t *testing.T, addrs []string, as login) (replset.Backend, error) {
-	return c.dial(t, addrs, as, 2*time.Second)
+	return c.dial(t, addrs, as, 10*time.Second)
 }
 
 // clients are the ways to reach a cluster, with options near those that each

@@ -304,7 +304,7 @@ func TestSlotWithoutAMaster(t *testing.T) {
 		t.Run(strings.ReplaceAll(rung.name, " ", "-"), func(t *testing.T) {
 			eachClient(t, c, func(t *testing.T, b replset.Backend) {
 				slots := append(some(32), slot)
-				s := newSet(t, rung.wrap(b), replset.Options{Slots: slots, Patience: 100 * time.Millisecond, ReadPatience: 50 * time.Millisecond})
+				s := newSet(t, rung.wrap(b), replset.Options{Slots: slots, Patience: 400 * time.Millisecond, ReadPatience: 50 * time.Millisecond})
 				err := s.Publish(t.Context(), []string{"a"})
 				var partly *replset.WriteError
 				if !errors.As(err, &partly) || !errors.Is(err, replset.ErrNoOwner) || len(partly.Failed) != 1 || partly.Failed[0].Slot != slot {

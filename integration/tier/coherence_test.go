@@ -67,7 +67,7 @@ type disturbance struct {
 	end   func(t *testing.T, n *harness.Node)
 }
 
-func ok(t *testing.T, err error) {
+func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

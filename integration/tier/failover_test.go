@@ -112,7 +112,7 @@ func (tr *trial) trials() map[string]func(*trial) {
 			tr.set(0, key, 1)
 			tr.freeze(0)
 			tr.out(0)
-			ok(tr.T, tr.caches[1].Delete(tr.Context(), key))
+			mustDelete(tr.T, tr.caches[1], key)
 			tr.thaw(0)
 			tr.out()
 			tr.never(key, 1)

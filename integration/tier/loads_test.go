@@ -178,7 +178,7 @@ func TestRefreshLive(t *testing.T) {
 				return ask(a) == 2 && ask(b) > 9
 			}
 		})
-		ok(t, b.Delete(t.Context(), "k"))
+		mustDelete(t, b, "k")
 		close(hold)
 		within(t, time.Minute, "that fill is refused", func() bool { return a.Stats().RefusedFills+b.Stats().RefusedFills == 1 })
 		for _, c := range []*tiercache.Cache[int64]{a, b} {

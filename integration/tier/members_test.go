@@ -76,7 +76,7 @@ func TestMembersUnderLoad(t *testing.T) {
 		step := func(what string, f func(*tiercache.Cache[int]) error) {
 			for _, cache := range caches {
 				time.Sleep(apart)
-				if err := f(cache); err != nil {
+				if err := inTime(t, func() error { return f(cache) }); err != nil {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
