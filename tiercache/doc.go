@@ -54,7 +54,8 @@
 // # Tags
 //
 // [Tags] given to Set or a load let [Cache.InvalidateTag] make all values that have one of them misses: one round trip a shard, no matter how many there
-// are, with the same bound as Delete. A load that is under way is not stored. [Cache.DeletePrefix] walks all keys instead, for rare use.
+// are, with the same bound as Delete. A load that is under way is not stored. [TagsOf] takes tags from the value, where only what is loaded says what it
+// depends on. [Cache.DeletePrefix] walks all keys instead, for rare use.
 //
 // # Values
 //

@@ -32,3 +32,25 @@ func ExampleTags() {
 	// tiercache: not found
 	// tiercache: not found
 }
+
+func ExampleTagsOf() {
+	ctx := context.Background()
+	type order struct{ ID, Customer string }
+	orders, err := tiercache.New[order](map[string]tiercache.Shard{"a": memory.New(nil)}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer orders.Close()
+	byCustomer := tiercache.TagsOf(func(o order) []string { return []string{"customer:" + o.Customer} })
+	load := func(context.Context) (order, error) { return order{"17", "ada"}, nil } // whose it is, the database says
+	if _, err := orders.GetOrLoad(ctx, "order:17", load, byCustomer); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(orders.InvalidateTag(ctx, "customer:ada"))
+	_, err = orders.Get(ctx, "order:17")
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// tiercache: not found
+}

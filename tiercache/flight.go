@@ -2,6 +2,7 @@ package tiercache
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -9,13 +10,14 @@ import (
 // A flight is the load of one key, for all in this process who ask while it is
 // under way.
 type flight[V any] struct {
-	key     string
-	routing *routing
-	home    *view // whose flight it is
-	tags    []string
-	before  []int64 // when each was last invalidated before the flight began
-	began   int64   // ns
-	heard   bool    // notices arrived then
+	key                 string
+	routing             *routing
+	home                *view // whose flight it is
+	tags                []string
+	before              []int64 // when each was last invalidated before the flight began
+	began               int64   // ns
+	heard               bool    // notices arrived then
+	last, invalidations int64   // view.heard and view.invalidations, then
 
 	silent  chan struct{} // closed once the shard has not answered
 	losing  sync.Once
@@ -25,6 +27,7 @@ type flight[V any] struct {
 	// What the view knew of the key before the loader was called.
 	view           *view
 	stripe, failed int64
+	from           int64 // the sequence: what was written up to there, the loader sees
 
 	// What the shard held.
 	asked  bool
@@ -70,11 +73,17 @@ func (fs *flights) remove(key string, f any) {
 	fs.mu.Unlock()
 }
 
-// join returns key's flight, and whether it is new: the caller then has to see to
-// it. Where notices arrive, a write ends a flight. Where they do not, it takes
+// A boarded flight is as one caller has it.
+type boarded[V any] struct {
+	*flight[V]
+	own  bool // it is new, and the caller has to see to it
+	late bool // a tag was invalidated since it began
+}
+
+// join returns key's flight, or a new one. Where notices arrive, a write ends a flight. Where they do not, it takes
 // passengers for a heartbeat, so that nobody gets a value that was read long
 // before he asked.
-func (c *Cache[V]) join(key string, tags []string) (f *flight[V], own bool) {
+func (c *Cache[V]) join(key string, tags []string) boarded[V] {
 	rs := c.routing.Load()
 	r := rs.route(key)
 	v := r.view.Load()
@@ -84,11 +93,12 @@ func (c *Cache[V]) join(key string, tags []string) (f *flight[V], own bool) {
 	defer v.flights.mu.Unlock()
 	if f, _ := v.flights.byKey[key].(*flight[V]); f != nil && f.routing == rs && !f.outdated() {
 		if f.resting && c.fallback(f) != nil || !f.resting && (f.heard && heard || t-f.began < int64(c.opts.Heartbeat)) {
-			return f, false
+			return boarded[V]{flight: f, late: f.invalidations != v.invalidations.Load()}
 		}
 	}
-	f = &flight[V]{
+	f := &flight[V]{
 		key: key, routing: rs, home: v, began: t, heard: heard, tags: tags,
+		invalidations: v.invalidations.Load(), last: v.heard.Load(),
 		silent: make(chan struct{}), done: make(chan struct{}),
 	}
 	for _, tag := range tags {
@@ -98,7 +108,7 @@ func (c *Cache[V]) join(key string, tags []string) (f *flight[V], own bool) {
 		v.flights.byKey = make(map[string]any)
 	}
 	v.flights.byKey[key] = f
-	return f, true
+	return boarded[V]{flight: f, own: true}
 }
 
 // outdated reports whether a tag was invalidated since the flight began: who asks
@@ -111,6 +121,13 @@ func (f *flight[V]) outdated() bool {
 	}
 	return false
 }
+
+// errOutdated is for who boarded late, and is to have another flight.
+var errOutdated = errors.New("tiercache: a tag of the value was invalidated before it was asked for")
+
+// disowned reports whether a tag that the outcome has was invalidated since the flight
+// began. Which it has was not known then.
+func (f *flight[V]) disowned() bool { return later(f.home.stripesOf(tagsIn(f.body)), f.last) }
 
 // land ends a flight: who asks after those on board were told begins another. One
 // that failed, where there is a value of before, stays for a heartbeat: what stands
@@ -143,8 +160,9 @@ func (f *flight[V]) blind() bool {
 
 // wait returns what the flight brings. late is closed after Options.SoftTimeout,
 // nil without. The first caller, whose the flight is, has the loaded value itself.
-func (c *Cache[V]) wait(ctx context.Context, f *flight[V], own bool, late <-chan struct{}) (V, error) {
+func (c *Cache[V]) wait(ctx context.Context, b boarded[V], late <-chan struct{}) (V, error) {
 	var zero V
+	f := b.flight
 	var silent chan struct{}
 	for {
 		select {
@@ -157,9 +175,11 @@ func (c *Cache[V]) wait(ctx context.Context, f *flight[V], own bool, late <-chan
 				return zero, f.err
 			}
 			switch {
+			case b.late && f.disowned():
+				return zero, errOutdated
 			case f.absent:
 				return zero, ErrNotFound
-			case own || c.coder.keep:
+			case b.own || c.coder.keep:
 				return f.value, nil
 			}
 			return c.coder.decode(f.body[1], payloadOf(f.body))

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"strconv"
 	"time"
-
-	"github.com/shardkit/shardkit/tiercache/internal/script"
 )
 
 // ErrLease means that Fill came too late: the key was written, deleted, filled or
@@ -91,8 +89,7 @@ func (c *Cache[V]) Fill(ctx context.Context, key, lease string, value V, opts ..
 	}
 	life := r.life(it.life)
 	args := []string{lease, strconv.FormatInt(life.Milliseconds(), 10), it.body}
-	sc, places, args := c.scriptFor(&script.Fill, &script.TaggedFill, it.tags, life, []string{c.place(key)}, args)
-	reply, err := r.call(ctx, sc, places, args...)
+	reply, err := c.runFill(ctx, r, []string{c.place(key)}, args, []item{it}, 0)
 	switch {
 	case err != nil:
 		return &ShardError{r.name, "fill", err}

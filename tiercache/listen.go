@@ -146,7 +146,7 @@ func (r *remote) hear(payload string) {
 			break
 		}
 		if tag, ok := strings.CutPrefix(key[prefix-1:], tagKind); ok {
-			raise(v.tag(tag), n.sequence)
+			v.invalidated(tag, n.sequence)
 			continue
 		}
 		if strings.HasPrefix(key[prefix-1:], prefixKind) {

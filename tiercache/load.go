@@ -80,7 +80,7 @@ func (c *Cache[V]) reload(key string, load Reloader[V]) BatchLoader[V] {
 // load joins key's flight, or starts it, and waits.
 func (c *Cache[V]) load(ctx context.Context, key string, load BatchLoader[V], opts []CallOption) (V, error) {
 	var zero V
-	_, tags, err := c.opts.call(opts)
+	_, tags, _, err := c.callOpts(opts)
 	if err == nil {
 		err = c.closed()
 	}
@@ -92,11 +92,15 @@ func (c *Cache[V]) load(ctx context.Context, key string, load BatchLoader[V], op
 	}
 	late, stop := c.soft()
 	defer stop()
-	f, own := c.join(key, tags)
-	if own {
-		c.fly(ctx, []*flight[V]{f}, load, opts)
+	for {
+		b := c.join(key, tags)
+		if b.own {
+			c.fly(ctx, []*flight[V]{b.flight}, load, opts)
+		}
+		if value, err := c.wait(ctx, b, late); err != errOutdated {
+			return value, err
+		}
 	}
-	return c.wait(ctx, f, own, late)
 }
 
 // fly starts the load of flights that are new.
@@ -203,7 +207,7 @@ func (c *Cache[V]) mark(ctx context.Context, cr *crew[V], tags []string) {
 	var fs, renewing []*flight[V]
 	var over []string
 	for _, f := range cr.flights {
-		f.view, f.failed, f.stripe = v, v.failed.Load(), v.stripe(f.key).Load()
+		f.view, f.failed, f.stripe, f.from = v, v.failed.Load(), v.stripe(f.key).Load(), v.heard.Load()
 		if f.ends != 0 {
 			renewing = append(renewing, f)
 			continue
@@ -231,6 +235,9 @@ func (c *Cache[V]) mark(ctx context.Context, cr *crew[V], tags []string) {
 		cr.flights = append(cr.flights, fs...)
 		return
 	}
+	for _, f := range fs {
+		f.from = reply.sequence
+	}
 	rd := reply.reading()
 	if cr.judge(ctx, rd) != nil {
 		rd.known = false
@@ -255,6 +262,14 @@ func (c *Cache[V]) mark(ctx context.Context, cr *crew[V], tags []string) {
 	}
 }
 
+// loaded is what a loader has for a key.
+type loaded[V any] struct {
+	value  V
+	absent bool
+	item   item
+	err    error // it cannot be stored
+}
+
 // call calls the loader for all crews, and lands them.
 func (c *Cache[V]) call(ctx context.Context, crews []*crew[V], load BatchLoader[V], opts []CallOption) {
 	var keys []string
@@ -264,10 +279,21 @@ func (c *Cache[V]) call(ctx context.Context, crews []*crew[V], load BatchLoader[
 	if len(keys) == 0 {
 		return
 	}
-	got, err := call(ctx, &c.stats, func(ctx context.Context) (map[string]V, error) { return load(ctx, keys) })
-	if errors.Is(err, ErrNotFound) {
-		err = nil
-	}
+	got, err := call(ctx, &c.stats, func(ctx context.Context) (map[string]loaded[V], error) {
+		values, err := load(ctx, keys)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+		// Here, since codecs and TagsOf may panic as loaders do.
+		got := make(map[string]loaded[V], len(keys))
+		for _, key := range keys {
+			value, ok := values[key]
+			l := loaded[V]{value: value, absent: !ok}
+			l.item, l.err = c.item(value, !ok, opts)
+			got[key] = l
+		}
+		return got, nil
+	})
 	each(crews, func(cr *crew[V]) {
 		items := make([]item, len(cr.flights))
 		for i, f := range cr.flights {
@@ -277,17 +303,16 @@ func (c *Cache[V]) call(ctx context.Context, crews []*crew[V], load BatchLoader[
 				}
 				continue
 			}
-			value, ok := got[f.key]
-			life, tags, _ := c.opts.call(opts)
-			if items[i], f.err = c.item(value, !ok, life, tags); f.err == nil {
-				f.value, f.absent, f.body = value, !ok, items[i].body
+			l := got[f.key]
+			if items[i], f.err = l.item, l.err; f.err == nil {
+				f.value, f.absent, f.body = l.value, l.absent, l.item.body
 			}
 			if f.absent {
 				c.drop(f.key) // or a load that fails would bring back what is no more
 			}
 		}
 		if err == nil {
-			c.finish(ctx, cr, items)
+			c.finish(ctx, cr, items, opts)
 		} else {
 			c.release(cr)
 		}
@@ -352,8 +377,16 @@ func (c *Cache[V]) lease(ctx context.Context, r route, keys, over, tags []string
 
 var errReply = errors.New("a script's reply is short")
 
-// item is a loaded value for the shard. A life of 0 keeps none.
-func (c *Cache[V]) item(value V, absent bool, life time.Duration, tags []string) (item, error) {
+// item is a value, or what a loader says does not exist, for the shard. A life of 0
+// keeps none.
+func (c *Cache[V]) item(value V, absent bool, opts []CallOption) (item, error) {
+	life, tags, of, err := c.callOpts(opts)
+	if err == nil && of != nil && !absent {
+		tags, err = checkTags(append(of(value), tags...))
+	}
+	if err != nil {
+		return item{}, err
+	}
 	if absent {
 		if c.opts.NegativeTTL < 0 {
 			return item{tags: tags}, nil
@@ -369,12 +402,11 @@ func (c *Cache[V]) item(value V, absent bool, life time.Duration, tags []string)
 
 // finish stores loaded values where nothing was written since their load began,
 // and takes those into L1.
-func (c *Cache[V]) finish(ctx context.Context, cr *crew[V], items []item) {
+func (c *Cache[V]) finish(ctx context.Context, cr *crew[V], items []item, opts []CallOption) {
 	at := now()
 	if c.off.marker {
 		c.remark(ctx, cr)
 	}
-	var places, args []string
 	var which []int
 	for i, f := range cr.flights {
 		switch {
@@ -383,32 +415,92 @@ func (c *Cache[V]) finish(ctx context.Context, cr *crew[V], items []item) {
 			c.finishBlind(cr.route, f, items[i], at)
 		case f.stands != "":
 			which = append(which, i)
-			places = append(places, c.place(f.key))
-			args = append(args, f.stands, strconv.FormatInt(cr.life(items[i].life).Milliseconds(), 10), items[i].body)
 		}
 	}
 	if len(which) == 0 {
 		return
 	}
 	v := cr.synced()
-	sc, places, args := c.scriptFor(&script.Fill, &script.TaggedFill, items[which[0]].tags, cr.life(longest(items)), places, args)
-	reply, err := cr.call(ctx, sc, places, args...)
-	if err != nil || len(reply.rest) != len(which) {
-		return // the value was loaded, which is what counts
+	heard := int64(0)
+	if _, _, of, _ := c.callOpts(opts); of != nil {
+		heard = notAsked
 	}
-	for n, i := range which {
-		f, it := cr.flights[i], items[i]
-		if reply.rest[n] != int64(1) {
-			c.refused(cr.remote, f.key)
-			continue
+	for len(which) > 0 {
+		reply, err := c.fill(ctx, cr, which, items, heard)
+		if err != nil {
+			return // the value was loaded, which is what counts
 		}
-		c.stats.fills.Add(1)
-		if v != nil && v.epoch.Load() == reply.epoch && it.life > 0 {
-			if e := c.bodyEntry(cr.route, v, it.body, reply.sequence, at, int64(cr.life(it.life))); e != nil {
-				c.remember(v, f.key, e)
+		var rest []int
+		for n, i := range which {
+			f, it := cr.flights[i], items[i]
+			if reply.rest[n] != int64(1) {
+				if rest = append(rest, i); heard != notAsked {
+					c.refused(cr.remote, f.key)
+				}
+				continue
+			}
+			c.stats.fills.Add(1)
+			if v != nil && v.epoch.Load() == reply.epoch && it.life > 0 {
+				if e := c.bodyEntry(cr.route, v, it.body, reply.sequence, at, int64(cr.life(it.life))); e != nil {
+					c.remember(v, f.key, e)
+				}
 			}
 		}
+		if heard != notAsked || len(rest) == 0 {
+			return
+		}
+		which, heard = rest, c.vouch(ctx, cr, rest, items, reply.sequence)
 	}
+}
+
+// notAsked has tagged_fill.lua leave what it does not store as it is, for another
+// attempt.
+const notAsked = -1
+
+// fill stores values of a crew, as tagged_fill.lua says where they have tags.
+func (c *Cache[V]) fill(ctx context.Context, cr *crew[V], which []int, items []item, heard int64) (*scriptReply, error) {
+	var places, args []string
+	var some []item
+	for _, i := range which {
+		f, it := cr.flights[i], items[i]
+		some, places = append(some, it), append(places, c.place(f.key))
+		args = append(args, f.stands, strconv.FormatInt(cr.life(it.life).Milliseconds(), 10), it.body)
+	}
+	reply, err := c.runFill(ctx, cr.route, places, args, some, heard)
+	if err == nil && len(reply.rest) != len(which) {
+		err = errReply
+	}
+	return reply, err
+}
+
+func (c *Cache[V]) runFill(ctx context.Context, r route, places, args []string, items []item, heard int64) (*scriptReply, error) {
+	tags := tagsAmong(items)
+	if len(tags) > 0 {
+		args = append(args, strconv.FormatInt(heard, 10))
+	}
+	sc, places, args := c.scriptFor(&script.Fill, &script.TaggedFill, tags, r.life(longest(items)), places, args)
+	return r.call(ctx, sc, places, args...)
+}
+
+// vouch returns the sequence if this process has heard of every tag that was
+// invalidated from the beginning of the loads to there, and none was the items', else 0. It
+// waits for notices that are on their way.
+func (c *Cache[V]) vouch(ctx context.Context, cr *crew[V], which []int, items []item, sequence int64) int64 {
+	v := cr.flights[which[0]].view
+	for began := now(); v.heard.Load() < sequence; wait(ctx, time.Millisecond) {
+		if cr.synced() != v || ctx.Err() != nil || now()-began > int64(c.opts.Heartbeat) {
+			return 0
+		}
+	}
+	if cr.synced() != v {
+		return 0
+	}
+	for _, i := range which {
+		if from := cr.flights[i].from; from < v.base || later(v.stripesOf(items[i].tags), from) {
+			return 0
+		}
+	}
+	return sequence
 }
 
 func (c *Cache[V]) refused(r *remote, key string) {

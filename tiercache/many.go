@@ -19,7 +19,7 @@ import (
 func (c *Cache[V]) GetMany(ctx context.Context, keys []string, load BatchLoader[V], opts ...CallOption) (map[string]V, error) {
 	values := make(map[string]V, len(keys))
 	failed := KeysError{Op: "get"}
-	_, tags, err := c.opts.call(opts)
+	_, tags, _, err := c.callOpts(opts)
 	if err == nil {
 		err = c.closed()
 	}
@@ -214,20 +214,19 @@ func each[P any](parts []P, f func(P)) {
 // loadMany loads what is missing of all parts, with one call for what nobody else
 // in this process loads.
 func (c *Cache[V]) loadMany(ctx context.Context, parts []*part[V], load BatchLoader[V], opts []CallOption, tags []string, values map[string]V, failed *KeysError) {
-	var fs, own []*flight[V]
-	mine := make(map[*flight[V]]bool)
+	var all []boarded[V]
+	var own []*flight[V]
 	for _, p := range parts {
 		for i, key := range p.missing {
-			f, isNew := c.join(key, tags)
-			fs = append(fs, f)
-			if !isNew {
+			b := c.join(key, tags)
+			all = append(all, b)
+			if !b.own {
 				continue
 			}
-			mine[f] = true
-			own = append(own, f)
-			f.asked, f.over = true, p.over[i]
+			own = append(own, b.flight)
+			b.asked, b.over = true, p.over[i]
 			if p.err != nil {
-				f.lose()
+				b.lose()
 			}
 		}
 	}
@@ -236,12 +235,16 @@ func (c *Cache[V]) loadMany(ctx context.Context, parts []*part[V], load BatchLoa
 	}
 	late, stop := c.soft()
 	defer stop()
-	for _, f := range fs {
-		switch value, err := c.wait(ctx, f, mine[f], late); {
+	for _, b := range all {
+		value, err := c.wait(ctx, b, late)
+		if err == errOutdated {
+			value, err = c.load(ctx, b.key, load, opts)
+		}
+		switch {
 		case err == nil:
-			values[f.key] = value
+			values[b.key] = value
 		case !errors.Is(err, ErrNotFound):
-			failed.add(err, f.key)
+			failed.add(err, b.key)
 		}
 	}
 }

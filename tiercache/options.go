@@ -224,8 +224,9 @@ func (o *Options) jittered(d time.Duration) time.Duration {
 
 // CallOption changes one call.
 type CallOption struct {
-	ttl  time.Duration
-	tags []string
+	ttl    time.Duration
+	tags   []string
+	tagsOf any // func(V) []string
 }
 
 // TTL gives the life of the values that the call stores, exactly, to the
@@ -251,14 +252,6 @@ func (o *Options) life(opts []CallOption) (time.Duration, error) {
 		d = o.jittered(o.TTL)
 	}
 	return milliseconds(d), nil
-}
-
-// call is the life and the tags that a call's values are to have.
-func (o *Options) call(opts []CallOption) (life time.Duration, tags []string, err error) {
-	if life, err = o.life(opts); err == nil {
-		tags, err = tagsOf(opts)
-	}
-	return life, tags, err
 }
 
 // milliseconds rounds a life up to whole milliseconds, and cuts it to maxTTL.

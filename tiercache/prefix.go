@@ -78,7 +78,7 @@ func (c *Cache[V]) clear(ctx context.Context, r route, prefix string) (deleted i
 	}
 	// A key of no value, which processes hear of.
 	generation := r.generation.Load()
-	_, err = c.writeTo(ctx, r, []string{c.opts.Namespace + prefixKind + prefix}, []item{{}}, nil)
+	_, err = c.writeTo(ctx, r, []string{c.opts.Namespace + prefixKind + prefix}, []item{{}})
 	if err != nil {
 		return deleted, err
 	}

@@ -30,15 +30,15 @@ func (c *Cache[V]) due(e *entry[V]) bool {
 
 // refresh loads keys behind, unless that is under way.
 func (c *Cache[V]) refresh(ctx context.Context, keys []string, load BatchLoader[V], opts []CallOption) {
-	_, tags, err := c.opts.call(opts)
+	_, tags, _, err := c.callOpts(opts)
 	if err != nil {
 		return
 	}
 	var own []*flight[V]
 	for _, key := range keys {
-		if f, isNew := c.join(key, tags); isNew {
-			f.renews = true
-			own = append(own, f)
+		if b := c.join(key, tags); b.own {
+			b.renews = true
+			own = append(own, b.flight)
 		}
 	}
 	if len(own) > 0 {

@@ -34,6 +34,40 @@ func Tags(tags ...string) CallOption {
 	return CallOption{tags: tags}
 }
 
+// TagsOf gives to each value that the call stores, loaded ones too, the tags that f
+// returns for it, and those of Tags besides: for tags that are known only with the
+// value. A loader that has to give others returns a V that holds them. f is not asked about what does not
+// exist. It must be of the cache's V, or the call fails with ErrTag.
+//
+// A loaded value costs one more round trip where its tags have no values yet. It is not
+// stored where this process does not hear of writes. For Fill, whose lease knows nothing of them, such
+// tags count as invalidated, so that the next one under another lease stores.
+func TagsOf[V any](f func(value V) []string) CallOption {
+	if f == nil {
+		f = func(V) []string { return nil }
+	}
+	return CallOption{tagsOf: f}
+}
+
+// callOpts is what the options of a call say of the values that it stores. of is nil
+// without TagsOf.
+func (c *Cache[V]) callOpts(opts []CallOption) (life time.Duration, tags []string, of func(V) []string, err error) {
+	if life, err = c.opts.life(opts); err != nil {
+		return 0, nil, nil, err
+	}
+	for _, opt := range opts {
+		if opt.tagsOf == nil {
+			continue
+		}
+		var ok bool
+		if of, ok = opt.tagsOf.(func(V) []string); !ok {
+			return 0, nil, nil, fmt.Errorf("%w: TagsOf has a %T, and this cache needs a %T", ErrTag, opt.tagsOf, of)
+		}
+	}
+	tags, err = tagsOf(opts)
+	return life, tags, of, err
+}
+
 // InvalidateTag makes all values that have one of the tags misses, in every
 // process, as Delete does with one key: with one round trip a shard, however many
 // values there are, and none for processes that hold some. A load that is under way
@@ -63,14 +97,14 @@ func (c *Cache[V]) invalidate(ctx context.Context, r route, tags []string) error
 	} else {
 		v := r.synced()
 		var reply *scriptReply
-		if reply, err = c.writeTo(ctx, r, places, make([]item, len(tags)), nil); err == nil {
+		if reply, err = c.writeTo(ctx, r, places, make([]item, len(tags))); err == nil {
 			sequence = reply.sequence
 			r.doubt(v, reply.epoch)
 		}
 	}
 	present := r.view.Load()
 	for _, tag := range tags {
-		raise(present.tag(tag), sequence)
+		present.invalidated(tag, sequence)
 	}
 	if err != nil {
 		present.failed.Add(1)
@@ -147,6 +181,18 @@ func (c *Cache[V]) scriptFor(plain, tagged *script.Script, tags []string, life t
 	return tagged, places, append(args, strconv.FormatInt(life.Milliseconds(), 10), strconv.Itoa(len(tags)))
 }
 
+// tagsAmong are the tags that items have, each once.
+func tagsAmong(items []item) []string {
+	var tags []string
+	for i, it := range items {
+		if i == 0 || !slices.Equal(it.tags, items[i-1].tags) {
+			tags = append(tags, it.tags...)
+		}
+	}
+	slices.Sort(tags)
+	return slices.Compact(tags)
+}
+
 func longest(items []item) (life time.Duration) {
 	for _, it := range items {
 		life = max(life, it.life)
@@ -198,7 +244,7 @@ func payloadOf(body string) string {
 }
 
 func tagsIn(body string) []string {
-	if body[0]&flagTagged == 0 {
+	if body == "" || body[0]&flagTagged == 0 {
 		return nil
 	}
 	tags, _, _ := cutTags(body[bodySize:])
@@ -208,6 +254,11 @@ func tagsIn(body string) []string {
 // tag is the stripe of a tag: the sequence at which one of those that hash there
 // was last invalidated, as far as the view heard.
 func (v *view) tag(tag string) *atomic.Int64 { return &v.tags[stripeOf(tag)%tagStripes] }
+
+func (v *view) invalidated(tag string, sequence int64) {
+	raise(v.tag(tag), sequence)
+	v.invalidations.Add(1)
+}
 
 func (v *view) stripesOf(tags []string) []*atomic.Int64 {
 	if len(tags) == 0 {

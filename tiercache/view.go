@@ -34,6 +34,9 @@ type view struct {
 	heard atomic.Int64
 	tags  [tagStripes]atomic.Int64
 
+	// invalidations counts those of tags, as they are heard of.
+	invalidations atomic.Int64
+
 	// failed counts this process's own writes with unknown outcome.
 	failed atomic.Int64
 

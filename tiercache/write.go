@@ -55,11 +55,7 @@ func (c *Cache[V]) DeleteMany(ctx context.Context, keys ...string) error {
 }
 
 func (c *Cache[V]) prepare(value V, opts []CallOption) (item, error) {
-	life, tags, err := c.opts.call(opts)
-	if err != nil {
-		return item{}, err
-	}
-	return c.item(value, false, life, tags)
+	return c.item(value, false, opts)
 }
 
 // A step of a write on many keys holds at most so many, and so many bytes unless
@@ -100,7 +96,7 @@ func (c *Cache[V]) writeMany(ctx context.Context, failed *KeysError, keys []stri
 type item struct {
 	body string
 	life time.Duration
-	tags []string // those of all items of a call are the same
+	tags []string
 }
 
 // write sets or deletes keys of one route.
@@ -111,7 +107,7 @@ func (c *Cache[V]) write(ctx context.Context, op string, r route, keys []string,
 	v := r.synced()
 	began := now()
 	places := c.places(keys)
-	reply, err := c.writeTo(ctx, r, places, items, items[0].tags)
+	reply, err := c.writeTo(ctx, r, places, items)
 	if errors.Is(err, errRouted) && ctx.Err() == nil {
 		return c.writeAnew(ctx, op, keys, items)
 	}
@@ -177,7 +173,7 @@ func (c *Cache[V]) bodyEntry(r route, v *view, body string, sequence, at, life i
 	return c.newEntry(r, v, value, codec, payload, absent, tagsIn(body), sequence, at, life)
 }
 
-func (c *Cache[V]) writeTo(ctx context.Context, r route, places []string, items []item, tags []string) (*scriptReply, error) {
+func (c *Cache[V]) writeTo(ctx context.Context, r route, places []string, items []item) (*scriptReply, error) {
 	ctx, cancel := r.deadlines.limit(ctx)
 	defer cancel()
 	if err := r.ready(ctx); err != nil {
@@ -188,7 +184,7 @@ func (c *Cache[V]) writeTo(ctx context.Context, r route, places []string, items 
 	for _, it := range items {
 		args = append(args, strconv.FormatInt(r.life(it.life).Milliseconds(), 10), it.body)
 	}
-	sc, places, args := c.scriptFor(&script.Write, &script.TaggedWrite, tags, r.life(longest(items)), places, args)
+	sc, places, args := c.scriptFor(&script.Write, &script.TaggedWrite, tagsAmong(items), r.life(longest(items)), places, args)
 	for attempt := 0; ; attempt++ {
 		args[0] = strconv.FormatInt(r.deadline(ctx), 10)
 		reply, err := r.call(ctx, sc, places, args...)

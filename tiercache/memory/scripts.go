@@ -129,7 +129,7 @@ type call struct {
 }
 
 func (c *call) arg(i int) string {
-	if i >= len(c.args) {
+	if i < 0 || i >= len(c.args) {
 		c.err = fmt.Errorf("the script has no argument %d", i+1)
 		return ""
 	}

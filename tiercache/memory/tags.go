@@ -48,7 +48,11 @@ func (c *call) taggedLease() any {
 
 func (c *call) taggedFill() any {
 	tags, life := c.takeTags()
-	made := int64(0)
+	heard, made := c.number(len(c.args)-1), int64(0)
+	if c.err != nil {
+		return nil
+	}
+	c.args = c.args[:len(c.args)-1]
 	for _, tag := range tags {
 		if held, _ := c.get(tag); len(held.text) == 8 {
 			made = max(made, integer(held.text))
@@ -59,8 +63,8 @@ func (c *call) taggedFill() any {
 	args := append([]string(nil), c.args...)
 	for i, key := range c.keys[1:] {
 		held, _ := c.get(key)
-		if current, isMarker := c.marks(held.text); current && integer(held.text[11:]) < made {
-			if isMarker && held.text[headSize+2:] == c.arg(1+3*i) {
+		if current, isMarker := c.marks(held.text); current && max(integer(held.text[11:]), heard) < made {
+			if heard >= 0 && isMarker && held.text[headSize+2:] == c.arg(1+3*i) {
 				delete(c.Shard.keys, key)
 				c.Shard.changed(key)
 			}
