@@ -77,6 +77,12 @@ type Feature string
 // ReplicaReader is reading from server replicas: the backend is a replset.ReplicaReader.
 const ReplicaReader Feature = "replica-reader"
 
+// Tracker is telling of keys that change: the shard is a tiercache.Tracker.
+const Tracker Feature = "tracker"
+
+// Dedicator is giving connections of one's own: the shard is a tiercache.Dedicator.
+const Dedicator Feature = "dedicator"
+
 // Cases returns the suite's own cases, in the order of their ids.
 func Cases() []Case {
 	var all []Case

@@ -15,11 +15,18 @@ import (
 func shardRuleCases() []Case {
 	var cases []Case
 	for _, rule := range tiercachetest.Rules() {
-		cases = append(cases, Case{
+		c := Case{
 			ID: rule.ID, Name: rule.Name, Requirement: rule.Text,
 			Profile: Tiercache, Level: Core, Tier: Contract,
 			Run: func(t *T) {
-				err := rule.Check(t.Context(), t.Shard(), t.Prefix())
+				s := t.Shard()
+				if _, ok := s.(tiercache.Tracker); !ok && strings.HasPrefix(rule.Name, "track-") {
+					t.Fatalf("the target promises %s, and the shard is no tiercache.Tracker", Tracker)
+				}
+				if _, ok := s.(tiercache.Dedicator); !ok && strings.HasPrefix(rule.Name, "dedicate-") {
+					t.Fatalf("the target promises %s, and the shard is no tiercache.Dedicator", Dedicator)
+				}
+				err := rule.Check(t.Context(), s, t.Prefix())
 				var na *tiercachetest.NotApplicable
 				switch {
 				case errors.As(err, &na):
@@ -28,7 +35,14 @@ func shardRuleCases() []Case {
 					t.Error(err)
 				}
 			},
-		})
+		}
+		switch {
+		case strings.HasPrefix(rule.Name, "track-"):
+			c.Level, c.Features = Extended, []Feature{Tracker}
+		case strings.HasPrefix(rule.Name, "dedicate-"):
+			c.Level, c.Features = Extended, []Feature{Dedicator}
+		}
+		cases = append(cases, c)
 	}
 	return cases
 }

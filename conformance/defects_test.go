@@ -117,7 +117,7 @@ func shardRuleDefects() []defect {
 	var list []defect
 	for _, d := range shardbroken.Defects {
 		list = append(list, defect{d.Name, ids[d.Rule], Target{
-			Serverless: true, Profiles: []Profile{Tiercache},
+			Serverless: true, Features: []Feature{Tracker, Dedicator}, Profiles: []Profile{Tiercache},
 			Shard: func(context.Context, Connection) (tiercache.Shard, func(), error) { return d.New(), nil, nil },
 		}})
 	}

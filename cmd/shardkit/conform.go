@@ -108,7 +108,7 @@ func (c *conformCmd) Run(ctx context.Context, con console) error {
 func (c *conformCmd) target(ctx context.Context) (conformance.Target, error) {
 	t := conformance.Target{
 		Name: c.Client, Only: c.Case, Seed: c.Seed, Slack: c.Slack,
-		Features: []conformance.Feature{conformance.ReplicaReader},
+		Features: []conformance.Feature{conformance.ReplicaReader, conformance.Tracker, conformance.Dedicator},
 		Servers:  harness.Options{Server: c.Server},
 		Ring:     conformance.ShardkitRing(nil),
 		Rerun:    c.again(),

@@ -79,7 +79,7 @@ var targets = []conformance.Target{
 func TestConformance(t *testing.T) {
 	for _, target := range targets {
 		t.Run(target.Name, func(t *testing.T) {
-			target.Features = []conformance.Feature{conformance.ReplicaReader}
+			target.Features = []conformance.Feature{conformance.ReplicaReader, conformance.Tracker, conformance.Dedicator}
 			target.Profiles = []conformance.Profile{conformance.Slots, conformance.Replset, conformance.Tiercache}
 			target.OnResult = func(r conformance.Result) {
 				if r.Status.Bad() {

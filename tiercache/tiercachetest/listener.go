@@ -12,9 +12,10 @@ import (
 // message is what onMessage was called with.
 type message struct{ channel, payload string }
 
-// listener is one Subscribe, which it watches for promises that hold of each.
+// listener is one Subscribe or Track, which it watches for promises that hold of each.
 type listener struct {
 	p     *probe
+	by    string // "Subscribe"
 	ping  func(context.Context) error
 	stop  context.CancelFunc
 	ended chan error // what Subscribe returned
@@ -25,27 +26,36 @@ type listener struct {
 
 	mu   sync.Mutex
 	got  []message
-	slow time.Duration // how long onMessage takes
+	slow time.Duration // how long onMessage and onChange take
+
+	changes []string // what onChange was called with
+	all     int      // how often with nil
 }
 
 // listen subscribes, and returns when the subscription is ready.
 func (p *probe) listen(channels ...string) (*listener, error) {
+	return p.listenBy("Subscribe", func(ctx context.Context, l *listener, onReady func(func(context.Context) error)) error {
+		return p.Subscribe(ctx, channels, onReady, l.onMessage)
+	})
+}
+
+func (p *probe) listenBy(method string, subscribe func(ctx context.Context, l *listener, onReady func(func(context.Context) error)) error) (*listener, error) {
 	ctx, stop := context.WithCancel(p.ctx)
-	l := &listener{p: p, stop: stop, ended: make(chan error, 1)}
+	l := &listener{p: p, by: method, stop: stop, ended: make(chan error, 1)}
 	ready := make(chan func(context.Context) error, 1)
 	go func() {
 		defer stop()
-		err := p.Subscribe(ctx, channels, func(ping func(context.Context) error) {
+		err := subscribe(ctx, l, func(ping func(context.Context) error) {
 			defer l.enter("onReady")()
 			select {
 			case ready <- ping:
 			default:
 				l.fail(errors.New("onReady was called twice"))
 			}
-		}, l.onMessage)
+		})
 		l.over.Store(true)
 		if err == nil {
-			err = errors.New("the call of Subscribe returned nil")
+			err = fmt.Errorf("the call of %s returned nil", method)
 			l.fail(err)
 		}
 		l.ended <- err
@@ -58,7 +68,7 @@ func (p *probe) listen(channels ...string) (*listener, error) {
 		}
 		return l, nil
 	case err := <-l.ended:
-		return nil, fmt.Errorf("the call of Subscribe ended before onReady: %w", err)
+		return nil, fmt.Errorf("the call of %s ended before onReady: %w", method, err)
 	case <-time.After(callTime):
 		stop()
 		return nil, fmt.Errorf("onReady was not called within %v", callTime)
@@ -79,7 +89,7 @@ func (l *listener) onMessage(channel, payload string) {
 // enter is the beginning of one of the functions, and returns its end.
 func (l *listener) enter(name string) func() {
 	if l.over.Load() {
-		l.fail(fmt.Errorf("%s was called after Subscribe had returned", name))
+		l.fail(fmt.Errorf("%s was called after %s had returned", name, l.by))
 	}
 	if l.inside.Add(1) > 1 {
 		l.fail(fmt.Errorf("%s was called while another call was running", name))
@@ -119,21 +129,30 @@ func (l *listener) pinged() error {
 	return l.ping(ctx)
 }
 
+// during runs check, and ends the subscription.
+func (l *listener) during(check func(l *listener) error) error {
+	err := check(l)
+	if ended := l.end(); err == nil {
+		err = ended
+	}
+	return err
+}
+
 // end stops the subscription, and returns what was wrong with it.
 func (l *listener) end() error {
 	select {
 	case err := <-l.ended:
-		return fmt.Errorf("the call of Subscribe returned before its context ended: %w", err)
+		return fmt.Errorf("the call of %s returned before its context ended: %w", l.by, err)
 	default:
 	}
 	l.stop()
 	select {
 	case err := <-l.ended:
 		if !errors.Is(err, context.Canceled) {
-			return fmt.Errorf("the call of Subscribe returned %q when its context was cancelled, want an error that wraps %q", err, context.Canceled)
+			return fmt.Errorf("the call of %s returned %q when its context was cancelled, want an error that wraps %q", l.by, err, context.Canceled)
 		}
 	case <-time.After(promptly):
-		return fmt.Errorf("the call of Subscribe has not returned %v after its context was cancelled", promptly)
+		return fmt.Errorf("the call of %s has not returned %v after its context was cancelled", l.by, promptly)
 	}
 	if err := l.broken.Load(); err != nil {
 		return *err

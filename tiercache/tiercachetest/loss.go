@@ -84,26 +84,8 @@ var lossRules = []Rule{
 					return err
 				}
 				defer l.stop()
-				after, err := p.subscribers()
-				if err != nil {
+				if err := p.killed(before, l); err != nil {
 					return err
-				}
-				maps.DeleteFunc(after, func(id string, _ bool) bool { return before[id] })
-				if len(after) != 1 {
-					return &NotApplicable{"other clients subscribe here at the same time"}
-				}
-				for id := range after {
-					if _, err := p.do("CLIENT", "KILL", "ID", id); err != nil {
-						return err
-					}
-				}
-				select {
-				case err := <-l.ended:
-					if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-						return fmt.Errorf("the error is %q, which says that a context ended", err)
-					}
-				case <-time.After(promptly):
-					return fmt.Errorf("the call of Subscribe has not returned %v after its connection was closed", promptly)
 				}
 				v, err := p.do("PUBLISH", channel, "m")
 				if err == nil {
@@ -132,6 +114,33 @@ var lossRules = []Rule{
 			return nil
 		},
 	},
+}
+
+// killed closes the connection of l, whose subscribers before it are given, and waits
+// for its end.
+func (p *probe) killed(before map[string]bool, l *listener) error {
+	after, err := p.subscribers()
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(after, func(id string, _ bool) bool { return before[id] })
+	if len(after) != 1 {
+		return &NotApplicable{"other clients subscribe here at the same time"}
+	}
+	for id := range after {
+		if _, err := p.do("CLIENT", "KILL", "ID", id); err != nil {
+			return err
+		}
+	}
+	select {
+	case err := <-l.ended:
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("the error is %q, which says that a context ended", err)
+		}
+		return nil
+	case <-time.After(promptly):
+		return fmt.Errorf("the call of %s has not returned %v after its connection was closed", l.by, promptly)
+	}
 }
 
 // subscribers returns the ids of the connections that are subscribed.

@@ -64,7 +64,7 @@ func (r Rule) Check(ctx context.Context, s tiercache.Shard, prefix string) error
 	return r.check(p)
 }
 
-var rules = slices.Concat(replyRules, errorRules, binaryRules, pipelineRules, txRules, contextRules, sliceRules, concurrencyRules, subscribeRules, lossRules)
+var rules = slices.Concat(replyRules, errorRules, binaryRules, pipelineRules, txRules, contextRules, sliceRules, concurrencyRules, subscribeRules, lossRules, trackRules, dedicateRules)
 
 // apply runs the check in a goroutine, so that a shard which hangs or panics
 // fails its rule and not the whole run.

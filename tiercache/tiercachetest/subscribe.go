@@ -15,11 +15,7 @@ func (p *probe) subscribed(channels []string, check func(l *listener) error) err
 	if err != nil {
 		return err
 	}
-	err = check(l)
-	if ended := l.end(); err == nil {
-		err = ended
-	}
-	return err
+	return l.during(check)
 }
 
 // toOne is a rule's check with a subscription to one channel.

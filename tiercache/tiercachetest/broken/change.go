@@ -13,9 +13,13 @@ type changed struct {
 	pipeline  func(ctx context.Context, cmds [][]string) []any
 	tx        func(ctx context.Context, cmds [][]string) ([]any, error)
 	subscribe subscribe
+	track     track
+	dedicate  func() (func(ctx context.Context, cmds [][]string) []any, func())
 }
 
 type subscribe = func(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error
+
+type track = func(ctx context.Context, channels []string, prefix string, onReady func(func(context.Context) error), onMessage func(string, string), onChange func([]string)) error
 
 func (b changed) Do(ctx context.Context, cmd []string) (any, error) {
 	if b.do == nil {
@@ -43,6 +47,20 @@ func (b changed) Subscribe(ctx context.Context, channels []string, onReady func(
 		return b.Shard.Subscribe(ctx, channels, onReady, onMessage)
 	}
 	return b.subscribe(ctx, channels, onReady, onMessage)
+}
+
+func (b changed) Track(ctx context.Context, channels []string, prefix string, onReady func(func(context.Context) error), onMessage func(string, string), onChange func([]string)) error {
+	if b.track == nil {
+		return b.Shard.(tiercache.Tracker).Track(ctx, channels, prefix, onReady, onMessage, onChange)
+	}
+	return b.track(ctx, channels, prefix, onReady, onMessage, onChange)
+}
+
+func (b changed) Dedicate() (pipeline func(ctx context.Context, cmds [][]string) []any, done func()) {
+	if b.dedicate == nil {
+		return b.Shard.(tiercache.Dedicator).Dedicate()
+	}
+	return b.dedicate()
 }
 
 // replies breaks every reply, however it comes, errors included.
@@ -110,4 +128,16 @@ func calls(good tiercache.Shard, around func(ctx context.Context, cmds [][]strin
 // listens breaks how messages are delivered.
 func listens(good tiercache.Shard, change subscribe) tiercache.Shard {
 	return changed{Shard: good, subscribe: change}
+}
+
+// tracks breaks how changes are told.
+func tracks(good tiercache.Shard, change func(good tiercache.Tracker) track) tiercache.Shard {
+	return changed{Shard: good, track: change(good.(tiercache.Tracker))}
+}
+
+// dedicates breaks what is given a connection of its own.
+func dedicates(good tiercache.Shard, change func(pipeline func(ctx context.Context, cmds [][]string) []any, done func()) (func(ctx context.Context, cmds [][]string) []any, func())) tiercache.Shard {
+	return changed{Shard: good, dedicate: func() (func(ctx context.Context, cmds [][]string) []any, func()) {
+		return change(good.(tiercache.Dedicator).Dedicate())
+	}}
 }

@@ -541,6 +541,130 @@ var Defects = []Defect{
 			return good.Subscribe(ctx, channels, onReady, onMessage)
 		})
 	}},
+	{"track-tells-changes", "tells of every key", func(good tiercache.Shard) tiercache.Shard {
+		return tracks(good, func(good tiercache.Tracker) track {
+			return func(ctx context.Context, channels []string, _ string, onReady func(func(context.Context) error), onMessage func(string, string), onChange func([]string)) error {
+				return good.Track(ctx, channels, "", onReady, onMessage, onChange)
+			}
+		})
+	}},
+	{"track-tells-changes", "tells of a key once", func(good tiercache.Shard) tiercache.Shard {
+		return tracks(good, func(good tiercache.Tracker) track {
+			return func(ctx context.Context, channels []string, prefix string, onReady func(func(context.Context) error), onMessage func(string, string), onChange func([]string)) error {
+				told := map[string]bool{}
+				return good.Track(ctx, channels, prefix, onReady, onMessage, func(keys []string) {
+					keys = slices.DeleteFunc(keys, func(key string) bool { return told[key] })
+					for _, key := range keys {
+						told[key] = true
+					}
+					onChange(keys)
+				})
+			}
+		})
+	}},
+	{"track-ping-comes-last", "tells of changes on another connection than the ping's", func(good tiercache.Shard) tiercache.Shard {
+		return tracks(good, func(good tiercache.Tracker) track {
+			return func(ctx context.Context, channels []string, prefix string, onReady func(func(context.Context) error), onMessage func(string, string), onChange func([]string)) error {
+				var wg sync.WaitGroup
+				defer wg.Wait()
+				var one sync.Mutex
+				locked := func(f func()) {
+					one.Lock()
+					defer one.Unlock()
+					f()
+				}
+				return good.Track(ctx, channels, prefix, onReady, func(channel, payload string) {
+					locked(func() { onMessage(channel, payload) })
+				}, func(keys []string) {
+					wg.Go(func() {
+						time.Sleep(time.Millisecond)
+						locked(func() { onChange(keys) })
+					})
+				})
+			}
+		})
+	}},
+	{"track-ends", "takes a lost connection for a quiet one", func(good tiercache.Shard) tiercache.Shard {
+		return tracks(good, func(good tiercache.Tracker) track {
+			return func(ctx context.Context, channels []string, prefix string, onReady func(func(context.Context) error), onMessage func(string, string), onChange func([]string)) error {
+				err := good.Track(ctx, channels, prefix, onReady, onMessage, onChange)
+				if ctx.Err() == nil {
+					<-ctx.Done()
+					err = ctx.Err()
+				}
+				return err
+			}
+		})
+	}},
+	{"track-ends", "says that a context ended", func(good tiercache.Shard) tiercache.Shard {
+		return tracks(good, func(good tiercache.Tracker) track {
+			return func(ctx context.Context, channels []string, prefix string, onReady func(func(context.Context) error), onMessage func(string, string), onChange func([]string)) error {
+				if err := good.Track(ctx, channels, prefix, onReady, onMessage, onChange); ctx.Err() != nil {
+					return err
+				}
+				return context.Canceled
+			}
+		})
+	}},
+	{"dedicate-is-a-pipeline", "stops at the first error", func(good tiercache.Shard) tiercache.Shard {
+		return dedicates(good, func(pipeline func(context.Context, [][]string) []any, done func()) (func(context.Context, [][]string) []any, func()) {
+			return func(ctx context.Context, cmds [][]string) []any {
+				replies := make([]any, len(cmds))
+				for i, cmd := range cmds {
+					replies[i] = pipeline(ctx, [][]string{cmd})[0]
+					if _, failed := replies[i].(error); failed {
+						break
+					}
+				}
+				return replies
+			}, done
+		})
+	}},
+	{"dedicate-is-a-pipeline", "sends what nobody waits for", func(good tiercache.Shard) tiercache.Shard {
+		return dedicates(good, func(pipeline func(context.Context, [][]string) []any, done func()) (func(context.Context, [][]string) []any, func()) {
+			return func(ctx context.Context, cmds [][]string) []any {
+				replies := pipeline(context.WithoutCancel(ctx), cmds)
+				for i := range replies {
+					if ctx.Err() != nil {
+						replies[i] = ctx.Err()
+					}
+				}
+				return replies
+			}, done
+		})
+	}},
+	{"dedicate-is-one-connection", "shares the connections of all", func(good tiercache.Shard) tiercache.Shard {
+		return changed{Shard: good, dedicate: func() (func(context.Context, [][]string) []any, func()) { return good.Pipeline, func() {} }}
+	}},
+	{"dedicate-is-one-connection", "makes another connection for each call", func(good tiercache.Shard) tiercache.Shard {
+		return changed{Shard: good, dedicate: func() (func(context.Context, [][]string) []any, func()) {
+			return func(ctx context.Context, cmds [][]string) []any {
+				pipeline, done := good.(tiercache.Dedicator).Dedicate()
+				defer done()
+				return pipeline(ctx, cmds)
+			}, func() {}
+		}}
+	}},
+	{"dedicate-is-one-connection", "keeps the connection for ever", func(good tiercache.Shard) tiercache.Shard {
+		return dedicates(good, func(pipeline func(context.Context, [][]string) []any, _ func()) (func(context.Context, [][]string) []any, func()) {
+			return pipeline, func() {}
+		})
+	}},
+	{"dedicate-is-one-connection", "does not connect again", func(good tiercache.Shard) tiercache.Shard {
+		return dedicates(good, func(pipeline func(context.Context, [][]string) []any, done func()) (func(context.Context, [][]string) []any, func()) {
+			var first any
+			return func(ctx context.Context, cmds [][]string) []any {
+				replies := pipeline(ctx, cmds)
+				if first == nil {
+					first = replies[0]
+				}
+				if len(cmds) == 1 && strings.EqualFold(cmds[0][0], "CLIENT") && replies[0] != first {
+					replies[0] = errors.New("broken: the connection was closed")
+				}
+				return replies
+			}, done
+		})
+	}},
 }
 
 // oneByOne runs a Tx without a transaction, as a client does that splits it.

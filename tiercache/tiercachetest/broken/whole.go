@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +18,7 @@ import (
 // canned answers to what package memory does not know, and subscriptions that can
 // be killed, so that each rule has something to check.
 func Whole() tiercache.Shard {
-	return &whole{Shard: memory.New(nil), subs: map[string]context.CancelFunc{}}
+	return &whole{Shard: memory.New(nil), subs: map[string]context.CancelFunc{}, dedicated: map[string]context.CancelFunc{}}
 }
 
 type whole struct {
@@ -26,6 +27,8 @@ type whole struct {
 	mu   sync.Mutex
 	last int
 	subs map[string]context.CancelFunc // by the connection's id
+
+	dedicated map[string]context.CancelFunc // likewise
 }
 
 func (w *whole) Do(ctx context.Context, cmd []string) (any, error) {
@@ -58,21 +61,72 @@ func (w *whole) Tx(ctx context.Context, cmds [][]string) ([]any, error) {
 }
 
 func (w *whole) Subscribe(ctx context.Context, channels []string, onReady func(func(context.Context) error), onMessage func(string, string)) error {
+	return w.connected(ctx, func(ctx context.Context) error { return w.Shard.Subscribe(ctx, channels, onReady, onMessage) })
+}
+
+func (w *whole) Track(ctx context.Context, channels []string, prefix string, onReady func(func(context.Context) error), onMessage func(string, string), onChange func([]string)) error {
+	return w.connected(ctx, func(ctx context.Context) error {
+		return w.Shard.(tiercache.Tracker).Track(ctx, channels, prefix, onReady, onMessage, onChange)
+	})
+}
+
+// connected runs subscribe on a connection that can be killed.
+func (w *whole) connected(ctx context.Context, subscribe func(context.Context) error) error {
 	life, kill := context.WithCancel(ctx)
 	defer kill()
-	w.mu.Lock()
-	w.last++
-	id := fmt.Sprint(w.last)
-	w.subs[id] = kill
-	w.mu.Unlock()
-	err := w.Shard.Subscribe(life, channels, onReady, onMessage)
-	w.mu.Lock()
-	delete(w.subs, id)
-	w.mu.Unlock()
+	id := w.connect(w.subs, kill)
+	err := subscribe(life)
+	w.leave(w.subs, id)
 	if ctx.Err() == nil {
 		return errors.New("broken: the connection was closed")
 	}
 	return err
+}
+
+func (w *whole) connect(list map[string]context.CancelFunc, kill context.CancelFunc) (id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last++
+	id = fmt.Sprint(w.last)
+	list[id] = kill
+	return id
+}
+
+func (w *whole) leave(list map[string]context.CancelFunc, id string) {
+	w.mu.Lock()
+	delete(list, id)
+	w.mu.Unlock()
+}
+
+// Dedicate is Pipeline under an id of its own.
+func (w *whole) Dedicate() (pipeline func(ctx context.Context, cmds [][]string) []any, done func()) {
+	life, id := context.Background(), ""
+	connect := func() {
+		var kill context.CancelFunc
+		life, kill = context.WithCancel(context.Background())
+		id = w.connect(w.dedicated, kill)
+	}
+	done = func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if kill := w.dedicated[id]; kill != nil {
+			kill()
+			delete(w.dedicated, id)
+		}
+	}
+	return func(ctx context.Context, cmds [][]string) []any {
+		if id == "" || life.Err() != nil {
+			connect()
+		}
+		replies := w.Pipeline(ctx, cmds)
+		for i, cmd := range cmds {
+			if len(cmd) == 2 && strings.EqualFold(cmd[0]+cmd[1], "CLIENTID") {
+				n, _ := strconv.ParseInt(id, 10, 64)
+				replies[i] = n
+			}
+		}
+		return replies
+	}, done
 }
 
 func (w *whole) canned(ctx context.Context, cmd []string) (any, bool) {
@@ -88,11 +142,24 @@ func (w *whole) canned(ctx context.Context, cmd []string) (any, bool) {
 	case "CLIENT":
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if strings.ToUpper(cmd[1]) == "KILL" {
-			w.subs[cmd[3]]()
+		var list strings.Builder
+		switch strings.ToUpper(cmd[1]) {
+		case "ID":
+			return int64(0), true
+		case "KILL":
+			for _, connections := range []map[string]context.CancelFunc{w.subs, w.dedicated} {
+				if kill := connections[cmd[3]]; kill != nil {
+					kill()
+				}
+			}
+			delete(w.dedicated, cmd[3])
 			return int64(1), true
 		}
-		var list strings.Builder
+		if len(cmd) == 2 {
+			for id := range w.dedicated {
+				fmt.Fprintf(&list, "id=%s addr=x\n", id)
+			}
+		}
 		for id := range w.subs {
 			fmt.Fprintf(&list, "id=%s addr=x\n", id)
 		}
