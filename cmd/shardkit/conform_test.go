@@ -126,7 +126,7 @@ func TestConformOnAServerOfSomebodyElse(t *testing.T) {
 	t.Run("interrupted", func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		out := &stopping{at: "TS-031", stop: func() { // TS-101 comes next
+		out := &stopping{at: "TS-036", stop: func() { // TS-101 comes next
 			go func() {
 				for ctx.Err() == nil {
 					if v, err := n.Do(ctx, "DBSIZE"); err != nil || v.(int64) > 201 {

@@ -68,12 +68,14 @@ func (p *probe) listenBy(method string, subscribe func(ctx context.Context, l *l
 		}
 		return l, nil
 	case err := <-l.ended:
-		return nil, fmt.Errorf("the call of %s ended before onReady: %w", method, err)
+		return nil, fmt.Errorf("the call of %s %w: %w", method, errEarly, err)
 	case <-time.After(callTime):
 		stop()
 		return nil, fmt.Errorf("onReady was not called within %v", callTime)
 	}
 }
+
+var errEarly = errors.New("ended before onReady")
 
 func (l *listener) onMessage(channel, payload string) {
 	defer l.enter("onMessage")()

@@ -16,9 +16,13 @@ func (p *probe) track(channel, prefix string) (*listener, error) {
 	if !ok {
 		return nil, &NotApplicable{"this shard does not tell of changes (tiercache.Tracker)"}
 	}
-	return p.listenBy("Track", func(ctx context.Context, l *listener, onReady func(func(context.Context) error)) error {
+	l, err := p.listenBy("Track", func(ctx context.Context, l *listener, onReady func(func(context.Context) error)) error {
 		return tracker.Track(ctx, []string{channel}, prefix, onReady, l.onMessage, l.onChange)
 	})
+	if errors.Is(err, errEarly) { // as a server that cannot has it
+		err = &NotApplicable{err.Error()}
+	}
+	return l, err
 }
 
 // tracked runs check with a Track, and ends it.
