@@ -114,7 +114,8 @@ type Options struct {
 	// Tracking makes L1 hear also of what others than caches do to a shard's keys
 	// under Namespace: commands of other programs, expiry, eviction. Every shard
 	// must be a Tracker. Each change of a key then costs this process one more read
-	// of it, its own changes too, and the server one more message a process.
+	// of it, its own changes too, and the server one more message a process; reads cost it
+	// nothing, and it keeps nothing for a key (figures are in docs/decisions/0007).
 	Tracking bool
 
 	// OnEvent is told what an operator may have to know, such as LogEvents(logger).
