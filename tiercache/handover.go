@@ -149,3 +149,19 @@ func (c *Cache[V]) inherit(ctx context.Context, r route, key string) (f found[V]
 	}
 	return f
 }
+
+// inheritMany is inherit for what was not found of a part, all at one time.
+func (c *Cache[V]) inheritMany(ctx context.Context, p *part[V]) {
+	rs := c.routing.Load()
+	var moved []int
+	for i, f := range p.found {
+		if _, ok := rs.moved(p.keys[i], rs.handover.asks); ok && !f.found && f.over == "" {
+			moved = append(moved, i)
+		}
+	}
+	each(moved, func(i int) {
+		if f := c.inherit(ctx, p.remote, p.keys[i]); f.found {
+			p.found[i] = f
+		}
+	})
+}

@@ -176,6 +176,9 @@ func (c *Cache[V]) readPart(ctx context.Context, p *part[V]) {
 	p.found = make([]found[V], len(p.keys))
 	for i, key := range p.keys {
 		p.found[i] = c.accept(p.remote, v, rd, key, rd.values[i])
+	}
+	c.inheritMany(ctx, p)
+	for i, key := range p.keys {
 		c.count(p.found[i])
 		if !p.found[i].found {
 			p.missing = append(p.missing, key)

@@ -233,12 +233,12 @@ func (s *shardSet) list(ctx context.Context, r *remote, l *list, over int64) (*l
 	us, _ := reply.rest[1].(int64)
 	a.age = time.Duration(us) * time.Microsecond
 	held, _ := reply.rest[2].(string)
-	if held != "" {
+	a.number, _ = reply.rest[0].(int64)
+	if a.number > 0 {
 		if err := json.Unmarshal([]byte(held), &a.list); err != nil {
 			return nil, fmt.Errorf("the list of shards: %w", err)
 		}
 	}
-	a.number, _ = reply.rest[0].(int64)
 	for _, field := range reply.rest[3:] {
 		text, _ := field.(string)
 		if n, err := strconv.ParseUint(text, 16, 64); err == nil && n != print {

@@ -320,7 +320,8 @@ func TestMissesAfterAdd(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		handover time.Duration
-	}{{"asking the shard before", 0}, {"without", -1}} {
+		many     bool
+	}{{"asking the shard before", 0, false}, {"without", -1, false}, {"many, asking the shard before", 0, true}, {"many, without", -1, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const keys, passes = 2000, 4
@@ -329,6 +330,27 @@ func TestMissesAfterAdd(t *testing.T) {
 				synced(t, cache)
 				pass := func() float64 {
 					loads := 0
+					if c.many {
+						names := make([]string, keys)
+						for i := range names {
+							names[i] = fmt.Sprint("key", i)
+						}
+						for some := range slices.Chunk(names, 100) {
+							_, err := cache.GetMany(t.Context(), some, func(_ context.Context, missing []string) (map[string]int, error) {
+								loads += len(missing)
+								values := map[string]int{}
+								for _, name := range missing {
+									values[name] = 1
+								}
+								return values, nil
+							})
+							if err != nil {
+								t.Fatal(err)
+							}
+						}
+						time.Sleep(time.Second)
+						return 100 * float64(loads) / keys
+					}
 					for i := range keys {
 						_, err := cache.GetOrLoad(t.Context(), fmt.Sprint("key", i), func(context.Context) (int, error) { loads++; return i, nil })
 						if err != nil {

@@ -252,7 +252,11 @@ func (c *check) read(k *keyHistory, op *Op) {
 	}
 	age := time.Duration(op.Begin - by.known)
 	cause, bound := c.cause(op, by.known)
-	c.report.stale(op.Kind, cause, age, age > bound)
+	if localBytes(op.Process) < 0 && c.h.Header.Subject == Tiercache {
+		c.report.stale(op.Kind, cause+withoutLocal, age, age > bound)
+	} else {
+		c.report.stale(op.Kind, cause, age, age > bound)
+	}
 	if age <= bound {
 		return
 	}
@@ -285,6 +289,10 @@ func (c *check) holds(shard, key int) bool {
 
 // causes, by what they excuse. The kinds of faults are others.
 const undisturbed = "undisturbed"
+
+// withoutLocal is added to the cause for processes without L1. Of what they read old at most
+// copies of hot keys are the reason, or shards that were out.
+const withoutLocal = ", no L1"
 
 // cause names what may have made a read old that began at op.Begin, when a write had
 // been known since, and the bound that goes with it.

@@ -19,6 +19,7 @@ type History struct {
 	Pauses    []Pause
 	Shards    []ShardEvent
 	Incidents []Incident
+	Counts    []Counts
 }
 
 // A Header says how a history came about, and by what it is judged.
@@ -139,6 +140,14 @@ type Incident struct {
 	Text    string `json:"text"`
 }
 
+// Counts are of a process that lived to the end.
+type Counts struct {
+	Process   int    `json:"process"`
+	Life      int    `json:"life"`
+	Copied    uint64 `json:"copied"`    // reads that copies of hot keys answered
+	Inherited uint64 `json:"inherited"` // misses that the shard before answered
+}
+
 // A line is one line of a history's file: one of these.
 type line struct {
 	Header   *Header     `json:"header,omitempty"`
@@ -147,6 +156,7 @@ type line struct {
 	Pause    *Pause      `json:"pause,omitempty"`
 	Shard    *ShardEvent `json:"shard,omitempty"`
 	Incident *Incident   `json:"incident,omitempty"`
+	Counts   *Counts     `json:"counts,omitempty"`
 
 	// Of processes, not kept in files.
 	Owners []int  `json:"owners,omitempty"`
@@ -168,6 +178,8 @@ func (h *History) add(l *line) {
 		h.Shards = append(h.Shards, *l.Shard)
 	case l.Incident != nil:
 		h.Incidents = append(h.Incidents, *l.Incident)
+	case l.Counts != nil:
+		h.Counts = append(h.Counts, *l.Counts)
 	}
 }
 
@@ -192,6 +204,9 @@ func (h *History) Write(w io.Writer) error {
 	}
 	for i := range h.Incidents {
 		each(line{Incident: &h.Incidents[i]})
+	}
+	for i := range h.Counts {
+		each(line{Counts: &h.Counts[i]})
 	}
 	for i := range h.Ops {
 		each(line{Op: &h.Ops[i]})

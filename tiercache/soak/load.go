@@ -45,6 +45,14 @@ func (w *worker) begin() {
 	}
 }
 
+// skewed draws a key to read: as Zipf's law says half of the time, so that some are hot.
+func (w *worker) skewed(r *rand.Rand) int {
+	if r.IntN(2) == 0 {
+		return int(rand.NewZipf(r, 1.2, 1, uint64(w.Ordered-1)).Uint64())
+	}
+	return w.pick(r)
+}
+
 // pick draws a key, of a few most of the time.
 func (w *worker) pick(r *rand.Rand) int {
 	if r.IntN(10) == 0 {
@@ -61,7 +69,7 @@ func (w *worker) pickOrdered(r *rand.Rand) int {
 }
 
 func (w *worker) read(r *rand.Rand) {
-	key := w.pick(r)
+	key := w.skewed(r)
 	switch n := r.IntN(100); {
 	case n < 45:
 		w.get(key, false)
@@ -70,7 +78,7 @@ func (w *worker) read(r *rand.Rand) {
 	default:
 		keys := []int{key}
 		for range 4 {
-			if k := w.pick(r); k != key {
+			if k := w.skewed(r); k != key {
 				keys = append(keys, k)
 			}
 		}

@@ -15,10 +15,8 @@ import (
 // A mutation is a mechanism of the cache, and how its source is changed so that
 // the mechanism does nothing.
 type mutation struct {
-	name string
-	file string // of package tiercache
-	old  string // is there once
-	new  string
+	name  string
+	edits []edit
 
 	// In these circumstances the mechanism is missed.
 	schedule []Step
@@ -27,6 +25,9 @@ type mutation struct {
 	quick    bool // enough so for make test
 	thin     bool // seldom missed: one read is enough
 }
+
+// An edit is of a file of package tiercache. What it changes is there once.
+type edit struct{ file, old, new string }
 
 const (
 	mutantBeat = 200 * time.Millisecond
@@ -65,11 +66,39 @@ var mutations = []mutation{
 		name: "outage number", duration: 14 * time.Second,
 		schedule: freezes(0, 500*ms, time.Second, 0, 2500*ms, 1200*ms, 1, 4700*ms, time.Second, 1, 6700*ms, 1200*ms, 2, 8900*ms, time.Second, 2, 10900*ms, 1200*ms),
 	}.off("outage"),
+	mutation{
+		name: "deletes at the shard before", quick: true, duration: 5 * time.Second,
+		edits:    []edit{{"write.go", "\tc.eraseBefore(ctx, keys, places)\n", ""}},
+		schedule: changes(500*ms, 100*ms, 1500*ms, 100*ms, 2500*ms, 100*ms),
+	},
+	mutation{
+		// Writers hear of a list by a heartbeat, and not before.
+		name: "refused lists", duration: 9 * time.Second,
+		edits: []edit{
+			{"internal/script/lua/state.lua", "if theirs < list then", "if false then"},
+			{"outage.go", "if rd.state.list > rt.list {", "if false {"},
+		},
+		schedule: changes(500*ms, 800*ms, 2*time.Second, 800*ms, 3500*ms, 800*ms, 5*time.Second, 800*ms, 6500*ms, 800*ms),
+	},
+	mutation{
+		// Each of them alone ends copies within the bound.
+		name: "end and check of copies", duration: 7 * time.Second,
+		edits:    []edit{{"copy.go", "return o.window() }", "return 20 * o.window() }"}, {"write.go", "\tc.rewrite(ctx, r, reply, keys, items)\n", ""}},
+		schedule: []Step{},
+	}.off("copies"),
+}
+
+// changes have the spare shard join and leave in turn: when, and within how long.
+func changes(list ...time.Duration) (steps []Step) {
+	for i := 0; i < len(list); i += 2 {
+		steps = append(steps, Step{Kind: []FaultKind{Join, Leave}[i/2%2], Shard: 3, Process: -1, At: list[i], For: list[i+1]})
+	}
+	return steps
 }
 
 // off turns the switch that the cache's own tests use.
 func (m mutation) off(mechanism string) mutation {
-	m.file, m.old, m.new = "cache.go", "newCache[V](shards, opts, mechanisms{})", "newCache[V](shards, opts, mechanisms{"+mechanism+": true})"
+	m.edits = append(m.edits, edit{"cache.go", "newCache[V](shards, opts, mechanisms{})", "newCache[V](shards, opts, mechanisms{" + mechanism + ": true})"})
 	return m
 }
 
@@ -105,32 +134,33 @@ func pairs(kind FaultKind, at, long, pause time.Duration) (steps []Step) {
 // overlay changes the sources, and returns the file that tells go build so.
 func (m *mutation) overlay(t *testing.T) string {
 	t.Helper()
-	file, err := filepath.Abs(filepath.Join("..", m.file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(source), m.old); n != 1 {
-		t.Fatalf("%s: %s holds %d times, want once: %s", m.name, m.file, n, m.old)
-	}
-	dir := t.TempDir()
-	changed := filepath.Join(dir, filepath.Base(m.file))
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: changed}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{
-		changed:                       []byte(strings.Replace(string(source), m.old, m.new, 1)),
-		filepath.Join(dir, "overlay"): replace,
-	} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
+	dir, replace := t.TempDir(), map[string]string{}
+	for _, e := range m.edits {
+		file, err := filepath.Abs(filepath.Join("..", e.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(source), e.old); n != 1 {
+			t.Fatalf("%s: %s holds %d times, want once: %s", m.name, e.file, n, e.old)
+		}
+		replace[file] = filepath.Join(dir, filepath.Base(e.file))
+		if err := os.WriteFile(replace[file], []byte(strings.Replace(string(source), e.old, e.new, 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return filepath.Join(dir, "overlay")
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(dir, "overlay")
+	if err := os.WriteFile(overlay, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return overlay
 }
 
 // build returns a worker of the changed sources.

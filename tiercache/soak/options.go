@@ -139,7 +139,22 @@ func (o *Options) bounds() Bounds {
 // default is in heartbeats.
 const failoverBeats = 10
 
+// localBytes bounds L1: of four processes one has none, and one next to none, so that
+// they read from shards what is hot.
+func localBytes(process int) int64 {
+	switch process % 4 {
+	case 2:
+		return 4 << 10
+	case 3:
+		return -1
+	}
+	return 0 // the default
+}
+
 const (
+	// hotReads within 5 s make a key hot: less than by default, since processes do little.
+	hotReads = 20
+
 	maxProcesses = 64
 
 	orderedKeys = 160

@@ -33,6 +33,11 @@ type Report struct {
 	Detection Times `json:"detection"`
 	Recovery  Times `json:"recovery"`
 
+	// Copied are the reads that copies of hot keys answered, Inherited the misses that the
+	// shard before answered; of processes that lived to the end.
+	Copied    uint64 `json:"copied"`
+	Inherited uint64 `json:"inherited"`
+
 	// Overrun is the most that an operation took after its deadline.
 	Overrun time.Duration `json:"overrun"`
 
@@ -98,6 +103,10 @@ func newReport(h *History) *Report {
 	}
 	for _, f := range h.Faults {
 		r.Faults[f.Kind]++
+	}
+	for _, n := range h.Counts {
+		r.Copied += n.Copied
+		r.Inherited += n.Inherited
 	}
 	return r
 }
@@ -231,6 +240,8 @@ func (r *Report) Add(o *Report) {
 	r.Detection, r.Recovery = append(r.Detection, o.Detection...), append(r.Recovery, o.Recovery...)
 	r.Stopped += o.Stopped
 	r.Overrun = max(r.Overrun, o.Overrun)
+	r.Copied += o.Copied
+	r.Inherited += o.Inherited
 	r.Beyond += o.Beyond
 	r.Violated += o.Violated
 	for k, n := range o.ByKind {
@@ -323,6 +334,8 @@ func tables(reports []*Report) []*table {
 	each("reads with a loader answered", func(r *Report) string { return r.ops(Kind.claims).percent() })
 	each("writes acknowledged", func(r *Report) string { return r.ops(Kind.Write).percent() })
 	each("cut short by a stop of their process", func(r *Report) string { return fmt.Sprint(r.Stopped) })
+	each("reads answered by copies", func(r *Report) string { return fmt.Sprint(r.Copied) })
+	each("by the shard before", func(r *Report) string { return fmt.Sprint(r.Inherited) })
 	each("found out, median and worst", func(r *Report) string { return r.Detection.String() })
 	each("used again, median and worst", func(r *Report) string { return r.Recovery.String() })
 	each("longest after a deadline", func(r *Report) string { return readable(r.Overrun) })

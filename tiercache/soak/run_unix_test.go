@@ -232,3 +232,17 @@ func alive(pid int) bool {
 	}
 	return syscall.Kill(pid, 0) == nil
 }
+
+// TestCopiesAreRead: some keys are hot enough that their copies are read, while the shards
+// that hold them stop and come back; and nothing is read from them beyond the bound.
+func TestCopiesAreRead(t *testing.T) {
+	t.Parallel()
+	r := judge(t, &Options{
+		Seed: 1, Heartbeat: 200 * time.Millisecond, Duration: 3 * time.Second, Rate: 500,
+		Schedule: freezes(0, 1200*ms, 500*ms, 1, 2100*ms, 500*ms),
+	})
+	if !r.OK() || r.Copied < 20 {
+		t.Errorf("%d reads were answered by copies, want 20 at least, and no violations: %v", r.Copied, r.Violations)
+	}
+	t.Logf("%d reads were answered by copies", r.Copied)
+}

@@ -46,6 +46,10 @@ type subject interface {
 	Join(ctx context.Context) error
 	Leave(ctx context.Context) error
 
+	// Counts are how many reads copies of hot keys answered, and the shard that had a key
+	// before the shards changed.
+	Counts() (copied, inherited uint64)
+
 	Close() error
 }
 
@@ -96,6 +100,7 @@ func openTiercache(c *config) (_ subject, err error) {
 	}
 	t.Cache, err = tiercache.New[string](shards, &tiercache.Options{
 		Namespace: "soak", Heartbeat: c.Heartbeat, Timeout: c.timeout(), FailoverTTL: failoverBeats * c.Heartbeat,
+		LocalBytes: localBytes(c.Process), HotReads: hotReads,
 	})
 	return t, err
 }
@@ -150,6 +155,11 @@ func (t *tiered) Owner(key string) (name string, moves bool) {
 
 func (t *tiered) Join(ctx context.Context) error  { return t.AddShard(ctx, t.spare, t.spareShard) }
 func (t *tiered) Leave(ctx context.Context) error { return t.RemoveShard(ctx, t.spare) }
+
+func (t *tiered) Counts() (copied, inherited uint64) {
+	s := t.Stats()
+	return s.CopyHits, s.Inherited
+}
 
 func (t *tiered) Close() error {
 	err := t.Cache.Close()
@@ -290,6 +300,8 @@ func (c *config) members(joined bool) map[string]string {
 	}
 	return addrs
 }
+
+func (r *ringed) Counts() (copied, inherited uint64) { return 0, 0 }
 
 func (r *ringed) Close() error { return r.ring.Close() }
 

@@ -108,6 +108,8 @@ func work(text string) error {
 				w.get(key, true)
 			}
 		case "close":
+			copied, inherited := w.subject.Counts()
+			w.emit(line{Counts: &Counts{w.Process, w.Life, copied, inherited}})
 			if err := w.subject.Close(); err != nil {
 				return fmt.Errorf("soak: close: %w", err)
 			}

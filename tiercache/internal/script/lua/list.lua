@@ -15,14 +15,24 @@
 -- Returns {epoch, sequence, now in us, the number, for how long it has lain here in us, the
 -- text, then the fingerprints}.
 
-local held = redis.call('HMGET', KEYS[2], 'number', 'text', 'since')
+-- What no cache has written there is no list, and makes room for one.
+local held = redis.pcall('HMGET', KEYS[2], 'number', 'text', 'since')
 local number, text, since = tonumber(held[1] or 0), held[2] or '', tonumber(held[3] or 0)
+local read, value = pcall(cjson.decode, text)
+local valid = read and type(value) == 'table' and type(value.shards) == 'table' and #value.shards > 0
+if not valid or not number or not since or number < 0 or number >= 2 ^ 53 or number % 1 ~= 0 then
+  redis.call('DEL', KEYS[2])
+  number, text, since = 0, '', 0
+end
 if tonumber(ARGV[2]) > number and number <= tonumber(ARGV[6]) then
   number, text, since = tonumber(ARGV[2]), ARGV[3], now
   redis.call('HSET', KEYS[2], 'number', ARGV[2], 'text', text, 'since', string.format('%d', since))
 end
 list = number
-redis.call('ZADD', KEYS[3], now, ARGV[4])
+if type(redis.pcall('ZADD', KEYS[3], now, ARGV[4])) ~= 'number' then
+  redis.call('DEL', KEYS[3])
+  redis.call('ZADD', KEYS[3], now, ARGV[4])
+end
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now - tonumber(ARGV[5]))
 redis.call('PEXPIRE', KEYS[3], math.ceil(tonumber(ARGV[5]) / 1000))
 save()
