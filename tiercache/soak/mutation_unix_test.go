@@ -67,18 +67,19 @@ var mutations = []mutation{
 		schedule: freezes(0, 500*ms, time.Second, 0, 2500*ms, 1200*ms, 1, 4700*ms, time.Second, 1, 6700*ms, 1200*ms, 2, 8900*ms, time.Second, 2, 10900*ms, 1200*ms),
 	}.off("outage"),
 	mutation{
-		name: "deletes at the shard before", quick: true, duration: 5 * time.Second,
+		name: "deletes at the shard before", duration: 5 * time.Second,
 		edits:    []edit{{"write.go", "\tc.eraseBefore(ctx, keys, places)\n", ""}},
 		schedule: changes(500*ms, 100*ms, 1500*ms, 100*ms, 2500*ms, 100*ms),
 	},
 	mutation{
-		// Writers hear of a list by a heartbeat, and not before.
-		name: "refused lists", duration: 9 * time.Second,
+		// Processes go by the list before until they change it themselves.
+		name: "refused lists", duration: 6 * time.Second,
 		edits: []edit{
 			{"internal/script/lua/state.lua", "if theirs < list then", "if false then"},
 			{"outage.go", "if rd.state.list > rt.list {", "if false {"},
+			{"listen.go", "\tif err := r.set.tell(ctx, r); err != nil {\n\t\treturn err\n\t}\n", ""},
 		},
-		schedule: changes(500*ms, 800*ms, 2*time.Second, 800*ms, 3500*ms, 800*ms, 5*time.Second, 800*ms, 6500*ms, 800*ms),
+		schedule: changes(500*ms, 100*ms, 1500*ms, 2500*ms),
 	},
 	mutation{
 		// Each of them alone ends copies within the bound.
