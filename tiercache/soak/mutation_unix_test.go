@@ -72,16 +72,6 @@ var mutations = []mutation{
 		schedule: changes(500*ms, 100*ms, 1500*ms, 100*ms, 2500*ms, 100*ms),
 	},
 	mutation{
-		// Processes go by the list before until they change it themselves.
-		name: "refused lists", duration: 6 * time.Second,
-		edits: []edit{
-			{"internal/script/lua/state.lua", "if theirs < list then", "if false then"},
-			{"outage.go", "if rd.state.list > rt.list {", "if false {"},
-			{"listen.go", "\tif err := r.set.tell(ctx, r); err != nil {\n\t\treturn err\n\t}\n", ""},
-		},
-		schedule: changes(500*ms, 100*ms, 1500*ms, 2500*ms),
-	},
-	mutation{
 		// Each of them alone ends copies within the bound.
 		name: "end and check of copies", duration: 7 * time.Second,
 		edits:    []edit{{"copy.go", "return o.window() }", "return 20 * o.window() }"}, {"write.go", "\tc.rewrite(ctx, r, reply, keys, items)\n", ""}},

@@ -153,7 +153,7 @@ func localBytes(process int) int64 {
 
 const (
 	// hotReads within 5 s make a key hot: less than by default, since processes do little.
-	hotReads = 20
+	hotReads = 10
 
 	maxProcesses = 64
 
