@@ -2,6 +2,8 @@ package tiercache
 
 import (
 	"context"
+	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -28,6 +30,7 @@ type handover struct {
 func newHandover(l *list, known map[string]*remote, opts *Options, since int64) handover {
 	h := handover{asks: new(atomic.Int64), deletes: new(atomic.Int64), since: new(atomic.Int64)}
 	h.since.Store(since)
+	h.deletes.Store(math.MinInt64)
 	if len(l.Before) == 0 {
 		return h
 	}
@@ -81,10 +84,11 @@ func (rs *routing) moved(key string, until *atomic.Int64) (before *remote, ok bo
 }
 
 // eraseBefore deletes keys that were written where they were before the list changed.
-func (c *Cache[V]) eraseBefore(ctx context.Context, keys, places []string) {
+// With an error others may still get there what was overwritten.
+func (c *Cache[V]) eraseBefore(ctx context.Context, keys, places []string) error {
 	rs := c.routing.Load()
 	if rs.before == nil {
-		return
+		return nil
 	}
 	byRemote := map[*remote][]string{}
 	for i, key := range keys {
@@ -94,20 +98,23 @@ func (c *Cache[V]) eraseBefore(ctx context.Context, keys, places []string) {
 	}
 	for before, places := range byRemote {
 		if before == nil || before.erase(ctx, places) != nil {
-			c.endHandover(ctx, rs)
-			return
+			return c.endHandover(ctx, rs)
 		}
 	}
+	return nil
 }
 
 // endHandover ends it for all processes.
-func (s *shardSet) endHandover(ctx context.Context, rs *routing) {
+func (s *shardSet) endHandover(ctx context.Context, rs *routing) error {
 	s.ending.Lock()
 	defer s.ending.Unlock()
 	if present := s.routing.Load(); present.before == nil || present.list != rs.list {
-		return
+		return nil
 	}
-	s.propose(ctx, rs, rs.names(), nil, nil)
+	if err := s.propose(ctx, rs, rs.names(), nil, nil); !errors.Is(err, errListed) {
+		return err
+	}
+	return nil // others changed the list, and its handover is from what was written now
 }
 
 // inherit asks the shard that had key before the list changed, and stores what it has on
@@ -132,6 +139,9 @@ func (c *Cache[V]) inherit(ctx context.Context, r route, key string) (f found[V]
 		return c.accept(r, v, reply.reading(), key, reply.rest[0])
 	} else if e.payload != own {
 		return f // somebody loads it
+	}
+	if c.freshened(ctx, before) != nil {
+		return f
 	}
 	rd, err := before.read(ctx, []string{c.place(key)})
 	if err != nil {

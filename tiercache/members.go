@@ -100,6 +100,9 @@ func (c *Cache[V]) AddShard(ctx context.Context, name string, shard Shard) error
 // the others carry the new list. Keys of the shard alone move. For Options.Handover it is
 // asked for what the next ones do not have, if it answers: its client is best kept open as
 // long. Each process calls it; the first call makes the change.
+//
+// Where the shard was added by AddShard, what all others hold counts no more from then on:
+// among it is what they had of its keys before they moved there.
 func (c *Cache[V]) RemoveShard(ctx context.Context, name string) error {
 	if err := c.closed(); err != nil {
 		return err
@@ -141,6 +144,13 @@ type list struct {
 	number int64
 	Shards []string `json:"shards"`
 	Before []string `json:"before,omitempty"` // while values are handed over
+
+	// Joined are those of Shards that were added. Keys have moved to them, and what the
+	// shards that had these still hold of them counts no more; so when one of Joined is
+	// removed, all others begin a new epoch with the list that says so, the last of which
+	// is Fresh.
+	Joined []string `json:"joined,omitempty"`
+	Fresh  int64    `json:"fresh,omitempty"`
 }
 
 func (l *list) text() string {
@@ -158,7 +168,7 @@ func (rs *routing) names() []string {
 
 // asList is the list that the routing is of.
 func (rs *routing) asList() *list {
-	l := &list{number: rs.list, Shards: rs.names()}
+	l := &list{number: rs.list, Shards: rs.names(), Joined: rs.joined, Fresh: rs.fresh}
 	if rs.before != nil {
 		for i := range rs.before.Len() {
 			l.Before = append(l.Before, rs.before.Name(i))
@@ -171,7 +181,17 @@ func (rs *routing) asList() *list {
 // that are in use, and extra. It is errListed if one has a later one than rs's.
 func (s *shardSet) propose(ctx context.Context, rs *routing, shards, before []string, extra *remote) error {
 	number := max(time.Now().UnixMicro(), rs.list) + 1 + rand.Int64N(1000)
-	l := &list{number: number, Shards: slices.Sorted(slices.Values(shards)), Before: before}
+	l := &list{number: number, Shards: slices.Sorted(slices.Values(shards)), Before: before, Fresh: rs.fresh}
+	for _, name := range l.Shards {
+		if _, was := rs.whole.Find(name); !was || slices.Contains(rs.joined, name) {
+			l.Joined = append(l.Joined, name)
+		}
+	}
+	for _, name := range rs.joined {
+		if !slices.Contains(l.Shards, name) {
+			l.Fresh = number
+		}
+	}
 	remotes := slices.DeleteFunc(slices.Clone(rs.remotes), func(r *remote) bool { return r.out.Load() })
 	carry := func(r *remote) error {
 		a, err := s.list(ctx, r, l, rs.list)
@@ -222,7 +242,7 @@ func (s *shardSet) list(ctx context.Context, r *remote, l *list, over int64) (*l
 	}
 	print, _ := s.given.prints(0)
 	reply, err := r.run(ctx, r.send, &script.List, []string{s.opts.Namespace + "#list", s.opts.Namespace + "#given"}, s.opts.window(),
-		strconv.FormatInt(l.number, 10), text, strconv.FormatUint(print, 16), micros(s.opts.window()), strconv.FormatInt(over, 10))
+		strconv.FormatInt(l.number, 10), text, strconv.FormatUint(print, 16), micros(s.opts.window()), strconv.FormatInt(over, 10), r.channel)
 	if err != nil {
 		return nil, err
 	}
@@ -234,6 +254,7 @@ func (s *shardSet) list(ctx context.Context, r *remote, l *list, over int64) (*l
 	a.age = time.Duration(us) * time.Microsecond
 	held, _ := reply.rest[2].(string)
 	a.number, _ = reply.rest[0].(int64)
+	raise(&r.listed, a.number)
 	if a.number > 0 {
 		if err := json.Unmarshal([]byte(held), &a.list); err != nil {
 			return nil, fmt.Errorf("the list of shards: %w", err)
@@ -267,6 +288,16 @@ func (s *shardSet) tell(ctx context.Context, r *remote) error {
 	return nil
 }
 
+// freshened has r begin a new epoch where the list asks for one, before anything there
+// counts.
+func (s *shardSet) freshened(ctx context.Context, r *remote) error {
+	fresh := s.routing.Load().fresh
+	if r.listed.Load() >= fresh {
+		return nil
+	}
+	return s.tell(ctx, r)
+}
+
 // learn takes on the latest list that any shard has.
 func (s *shardSet) learn(ctx context.Context) {
 	s.others(nil, func(r *remote) { s.tell(ctx, r) })
@@ -294,7 +325,7 @@ func (s *shardSet) adopt(l *list, at int64, age time.Duration) error {
 	for _, r := range old.remotes {
 		known[r.name] = r
 	}
-	rs := &routing{whole: placed, live: placed, list: l.number}
+	rs := &routing{whole: placed, live: placed, list: l.number, joined: l.Joined, fresh: l.Fresh}
 	var fresh []*remote
 	for i := range placed.Len() {
 		name := placed.Name(i)

@@ -150,6 +150,42 @@ func TestRemoveShard(t *testing.T) {
 	})
 }
 
+// TestAddedAndRemoved: what a shard still holds of keys that moved away from it does not
+// come back with them.
+func TestAddedAndRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shelves := newShelves(3)
+		waysA, waysB, waysC := shelves.networks(), shelves.networks(), shelves.networks()
+		a, b := open[int](t, pick(waysA, "a", "b"), nil), open[int](t, pick(waysB, "a", "b"), nil)
+		synced(t, a, b)
+		key := movedTo(t, a, "c")
+		mustSet(t, a, key, 1, tiercache.TTL(24*time.Hour))
+		for _, c := range []struct {
+			*tiercache.Cache[int]
+			networks
+		}{{a, waysA}, {b, waysB}} {
+			if err := c.AddShard(t.Context(), "c", c.networks["c"]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Hour) // the handover is over
+		if err := a.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.RemoveShard(t.Context(), "c"); err != nil {
+			t.Fatal(err)
+		}
+		fresh := open[int](t, pick(waysC, "a", "b"), nil) // which learns of no list before it asks
+		for name, c := range map[string]*tiercache.Cache[int]{"a": a, "b": b, "a new process": fresh} {
+			within(t, bound, name+" goes by the list", func() bool { return c.Members().List == a.Members().List })
+			wantNone(t, c, key)
+		}
+		mustSet(t, b, key, 2)
+		synctest.Wait()
+		wantGet(t, a, key, 2)
+	})
+}
+
 // TestHandoverWithoutBefore: a write that does not reach the shard that had its key ends the
 // handover, for all.
 func TestHandoverWithoutBefore(t *testing.T) {

@@ -189,6 +189,9 @@ var errUnwatched = errors.New("the shard was away, and is not known to be rid of
 
 // call runs the script of an operation where its route leads.
 func (rt route) call(ctx context.Context, sc *script.Script, keys []string, args ...string) (*scriptReply, error) {
+	if err := rt.set.freshened(ctx, rt.remote); err != nil {
+		return nil, err
+	}
 	var outage int64
 	for attempt := 0; ; attempt++ {
 		run, k, a := sc, keys, args
@@ -261,6 +264,9 @@ func (rt route) read(ctx context.Context, keys []string) (*reading, error) {
 		if err := rt.set.admit(ctx, rt.remote); err != nil {
 			return nil, err
 		}
+	}
+	if err := rt.set.freshened(ctx, rt.remote); err != nil {
+		return nil, err
 	}
 	var outage int64
 	if rt.stand != nil {

@@ -38,8 +38,9 @@ type remote struct {
 	stats     remoteStats
 
 	health     health
-	out        atomic.Bool // others stand in for it
-	retired    atomic.Bool // it was removed
+	out        atomic.Bool  // others stand in for it
+	retired    atomic.Bool  // it was removed
+	listed     atomic.Int64 // the number of the list that it carries, as far as is known
 	admissions singleflight.Group
 	contact    atomic.Int64 // when it last answered while it served, ns
 	declared   atomic.Int64 // until when somebody else has it out, ns, as is known

@@ -14,6 +14,8 @@ type routing struct {
 	remotes []*remote  // by their numbers in both
 	out     bool       // there are some
 	list    int64      // the number of the list of shards, 0 for none
+	joined  []string   // as in the list
+	fresh   int64      //
 
 	handover // from the list before
 }

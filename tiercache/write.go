@@ -139,8 +139,11 @@ func (c *Cache[V]) write(ctx context.Context, op string, r route, keys []string,
 		}
 	}
 	c.rewrite(ctx, r, reply, keys, items)
-	c.eraseBefore(ctx, keys, places)
+	err = c.eraseBefore(ctx, keys, places)
 	c.echo(ctx, r.remote, keys, places)
+	if err != nil {
+		return &ShardError{r.name, op, err}
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -17,6 +18,11 @@ func (c *call) listed() any {
 	held, _ := c.get(c.keys[1])
 	l := held.list
 	if number := c.number(1); number > l.number && l.number <= c.number(5) {
+		var fresh struct{ Fresh int64 }
+		json.Unmarshal([]byte(c.arg(2)), &fresh)
+		if fresh.Fresh > l.number {
+			c.begin(c.arg(6))
+		}
 		l = list{number, c.now, c.arg(2)}
 		c.Shard.keys[c.keys[1]] = value{list: l}
 	}

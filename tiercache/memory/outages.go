@@ -129,15 +129,20 @@ func (c *call) hello() any {
 
 func (c *call) raise() any {
 	if c.epoch == c.number(1) {
-		c.epoch = max(c.now, c.epoch+1)
-		c.sequence = max(c.epoch, c.sequence) + 1
+		c.begin(c.arg(2))
 		c.verified, c.changed = c.now, true
-		c.publish(c.arg(2), integers(c.epoch, c.sequence))
 	}
 	if c.changed {
 		c.save()
 	}
 	return []any{c.epoch, c.sequence, c.now}
+}
+
+// begin begins a new epoch.
+func (c *call) begin(channel string) {
+	c.epoch = max(c.now, c.epoch+1)
+	c.sequence = max(c.epoch, c.sequence) + 1
+	c.publish(channel, integers(c.epoch, c.sequence))
 }
 
 func (c *call) readNotes() any {

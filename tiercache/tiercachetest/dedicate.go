@@ -95,7 +95,7 @@ var dedicateRules = []Rule{
 						return err
 					}
 					if reply == first {
-						return fmt.Errorf("Do used the connection %d, which is for what Dedicate returned alone", first)
+						return fmt.Errorf("its Do used the connection %d, which is for what Dedicate returned alone", first)
 					}
 					again, err := own(pipeline(clientID))
 					if err != nil || again != first {

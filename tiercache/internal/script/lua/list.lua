@@ -11,6 +11,7 @@
 --       4 the fingerprint of what the caller was given
 --       5 for how long that counts, us
 --       6 the number of the latest list that the caller's may replace
+--       7 channel
 --
 -- Returns {epoch, sequence, now in us, the number, for how long it has lain here in us, the
 -- text, then the fingerprints}.
@@ -25,6 +26,11 @@ if not valid or not number or not since or number < 0 or number >= 2 ^ 53 or num
   number, text, since = 0, '', 0
 end
 if tonumber(ARGV[2]) > number and number <= tonumber(ARGV[6]) then
+  if (cjson.decode(ARGV[3]).fresh or 0) > number then -- a list asks for a new epoch
+    epoch = math.max(now, epoch + 1)
+    sequence = math.max(epoch, sequence) + 1
+    redis.call('PUBLISH', ARGV[7], struct.pack('>I8I8', epoch, sequence))
+  end
   number, text, since = tonumber(ARGV[2]), ARGV[3], now
   redis.call('HSET', KEYS[2], 'number', ARGV[2], 'text', text, 'since', string.format('%d', since))
 end
