@@ -19,7 +19,7 @@ const (
 
 // begin starts the load.
 func (w *worker) begin() {
-	w.wg.Go(w.pauses)
+	w.wg.Go(func() { w.pauses(w.stop) })
 	w.wg.Go(w.health)
 	loop := func(goroutine int, rate float64, act func(*rand.Rand)) {
 		r := rand.New(rand.NewPCG(w.Seed, uint64(w.Process)<<32|uint64(w.Life)<<16|uint64(goroutine)))

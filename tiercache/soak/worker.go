@@ -104,9 +104,13 @@ func work(text string) error {
 			close(w.stop)
 			w.await()
 		case "final":
+			read := make(chan struct{})
+			w.wg.Go(func() { w.pauses(read) })
 			for key := range w.truth {
 				w.get(key, true)
 			}
+			close(read)
+			w.await()
 		case "close":
 			copied, inherited := w.subject.Counts()
 			w.emit(line{Counts: &Counts{w.Process, w.Life, copied, inherited}})
@@ -224,13 +228,13 @@ const (
 	tickLate  = 50 * time.Millisecond
 )
 
-// pauses tells when this process does not run, by a goroutine that is late.
-func (w *worker) pauses() {
+// pauses tells until stop when this process does not run, by a goroutine that is late.
+func (w *worker) pauses(stop <-chan struct{}) {
 	w.ticked.Store(monotonic())
 	defer w.ticked.Store(0)
 	for tick := time.NewTicker(tickOften); ; {
 		select {
-		case <-w.stop:
+		case <-stop:
 			tick.Stop()
 			return
 		case <-tick.C:
