@@ -27,6 +27,7 @@ type listener struct {
 	mu   sync.Mutex
 	got  []message
 	slow time.Duration // how long onMessage and onChange take
+	held chan struct{} // onMessage takes until it is closed, but not for ever
 
 	changes []string // what onChange was called with
 	all     int      // how often with nil
@@ -80,9 +81,15 @@ var errEarly = errors.New("ended before onReady")
 func (l *listener) onMessage(channel, payload string) {
 	defer l.enter("onMessage")()
 	l.mu.Lock()
-	slow := l.slow
+	slow, held := l.slow, l.held
 	l.mu.Unlock()
 	time.Sleep(slow) // a cache that is busy
+	if held != nil {
+		select {
+		case <-held:
+		case <-time.After(3 * promptly):
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.got = append(l.got, message{channel, payload})

@@ -130,8 +130,9 @@ var subscribeRules = []Rule{
 				return fmt.Errorf("ping with a cancelled context returned %v, want an error that wraps %q", err, context.Canceled)
 			}
 			// The answer cannot come while onMessage runs.
+			held := make(chan struct{})
 			l.mu.Lock()
-			l.slow = 300 * time.Millisecond
+			l.held = held
 			l.mu.Unlock()
 			if err := p.publish(channel, "m"); err != nil {
 				return err
@@ -140,12 +141,14 @@ var subscribeRules = []Rule{
 			defer cancel()
 			start := time.Now()
 			err := l.ping(ctx)
-			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > promptly {
+			took := time.Since(start)
+			l.mu.Lock()
+			l.held = nil
+			l.mu.Unlock()
+			close(held)
+			if !errors.Is(err, context.DeadlineExceeded) || took > promptly {
 				return fmt.Errorf("ping with 50ms to go returned %v after %v, want an error that wraps %q", err, took, context.DeadlineExceeded)
 			}
-			l.mu.Lock()
-			l.slow = 0
-			l.mu.Unlock()
 			if err := errors.Join(p.publish(channel, "n"), l.pinged()); err != nil {
 				return err
 			}
