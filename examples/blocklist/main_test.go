@@ -59,4 +59,7 @@ func TestFailsClosed(t *testing.T) {
 
 	must(list.Publish(ctx, nil))
 	expect("nobody is blocked", 200, `["ann","ben","mallory"]`)
+
+	must(list.Clear(ctx))
+	expect("withdrawn", 503, "not known")
 }
