@@ -39,7 +39,7 @@ defects: ## print each deliberately broken implementation, and the case of the s
 	@set -o pipefail; SHARDKIT_LONG=1 go test -count=1 -v -run '^TestDefects$$' ./conformance | sed -n '/^DEFECT/,$$p'
 
 # The tests that do more with SHARDKIT_LONG=1. make test has run them under the race detector; here it is the number that counts.
-long := Fleet|HotSpread|RecoveryAfterMasterIsLost|ShardLost|ServesSoon|Defects|ReferenceBackend|EightProcesses|TLSAndDocumentedUsers|LiveReshard|Model|TagLive|DeletePrefixLive|Interleavings|NoOldValue|Pressure|GateCounts|SomebodyElse|Outages|Failover|TwoViews|OneAway|Detection|MutationsAreCaught|FullSpeed
+long := CopiesAreRead|Fleet|HotSpread|RecoveryAfterMasterIsLost|ShardLost|ServesSoon|Defects|ReferenceBackend|EightProcesses|TLSAndDocumentedUsers|LiveReshard|Model|TagLive|DeletePrefixLive|Interleavings|NoOldValue|Pressure|GateCounts|SomebodyElse|Outages|Failover|TwoViews|OneAway|Detection|MutationsAreCaught|FullSpeed
 test-long: bin/gotestsum servers ## check the adapters, and a cache while all breaks, on Redis 7.0, Redis 8.0 and Valkey 8.1, and run what takes too long for make test
 	@for server in "" $(CURDIR)/.servers/bin/redis-server-8.0 $(CURDIR)/.servers/bin/valkey-server-8.1; do \
 	  SHARDKIT_SERVER=$$server $(MAKE) --no-print-directory conformance || exit 1; \

@@ -145,7 +145,8 @@ func TestGateFindsARoundTrip(t *testing.T) {
 	noKeys(t, c)
 }
 
-// What servers count does not depend on the machine, also where a write goes to many slots.
+// What servers count hardly depends on the machine, also where a write goes to many slots in
+// steps that are sized by time.
 func TestGateCountsWritesExactly(t *testing.T) {
 	tg, c := target(t)
 	addrs := strings.Join(c.Addrs(), ",")
@@ -161,7 +162,7 @@ func TestGateCountsWritesExactly(t *testing.T) {
 		}
 		for _, r := range results {
 			old, now := r.Variant("old").Counters[bench.RedisCommands], r.Variant("new").Counters[bench.RedisCommands]
-			if len(r.Marks) > 0 || old < 256 || now < old*0.98 || now > old*1.02 {
+			if len(r.Marks) > 0 || old < 256 || now < old*0.95 || now > old*1.05 {
 				t.Errorf("%s: %v and %v commands, marks %v", name, old, now, r.Marks)
 			}
 		}
