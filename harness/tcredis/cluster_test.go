@@ -12,6 +12,7 @@ import (
 )
 
 func TestClusterFaults(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, harness.Options{Replicas: 1})
 	t.Log(c.Provider())
 	if !strings.HasPrefix(c.Provider(), "container: "+c.Version().String()+" (") {
@@ -55,8 +56,10 @@ func TestClusterFaults(t *testing.T) {
 }
 
 func TestShardsKeepData(t *testing.T) {
+	t.Parallel()
 	for name, persist := range map[string]bool{"append-only file": true, "snapshot": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := startShards(t, harness.Options{Shards: 2, Persist: persist})
 			n, ctx := s.Nodes()[0], within(t, 30*time.Second)
 			if !persist {
@@ -82,6 +85,7 @@ func TestShardsKeepData(t *testing.T) {
 }
 
 func TestTLSAndUsers(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, harness.Options{Replicas: 1, TLS: true, Password: "correct horse", Users: map[string]string{"u": "on >secret +ping"}})
 	n, ctx := c.Nodes()[0], within(t, 30*time.Second)
 	must(t, n.Kill())
@@ -106,6 +110,7 @@ func TestTLSAndUsers(t *testing.T) {
 }
 
 func TestNetworkFaults(t *testing.T) {
+	t.Parallel()
 	s := startShards(t, harness.Options{Shards: 1, Proxied: true})
 	n := s.Nodes()[0]
 	must(t, n.Cut())
@@ -120,6 +125,7 @@ func TestNetworkFaults(t *testing.T) {
 }
 
 func TestBadFlag(t *testing.T) {
+	t.Parallel()
 	_, err := harness.StartShards(within(t, 30*time.Second), options(harness.Options{Shards: 1, Args: []string{"--no-such-flag", "1"}}))
 	for _, want := range []string{"shard-1", "exit status 1", "no-such-flag"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
