@@ -74,13 +74,15 @@ var targets = []conformance.Target{
 	},
 }
 
-// TestConformance runs the profiles slots, replset and tiercache, faults among them, and wants the same status for each case as in
-// the reports that are kept for servers in processes.
+// TestConformance runs every profile, faults among them, and wants all core cases to pass, and the same status for each case as in the
+// reports that are kept for servers in processes.
 func TestConformance(t *testing.T) {
 	for _, target := range targets {
 		t.Run(target.Name, func(t *testing.T) {
+			t.Parallel()
 			target.Features = []conformance.Feature{conformance.ReplicaReader, conformance.Tracker, conformance.Dedicator}
-			target.Profiles = []conformance.Profile{conformance.Slots, conformance.Replset, conformance.Tiercache}
+			target.Profiles = conformance.Profiles
+			target.Ring = conformance.ShardkitRing(nil)
 			target.OnResult = func(r conformance.Result) {
 				if r.Status.Bad() {
 					t.Errorf("%s (%s) is %s: %s\nseen: %s\nthe servers: %s", r.ID, r.Name, r.Status, r.Requirement, r.Seen, r.State)
@@ -96,6 +98,9 @@ func TestConformance(t *testing.T) {
 			t.Logf("%s on %s", target.Name, report.Servers.Provider)
 			for _, p := range report.Profiles {
 				t.Logf("%s: %s; core: %s; extended: %s", p.Profile, p.Verdict, conformance.Counts(p.Core), conformance.Counts(p.Extended))
+				if p.Verdict != conformance.Conformant {
+					t.Errorf("profile %s is %s, want %s", p.Profile, p.Verdict, conformance.Conformant)
+				}
 			}
 			kept, err := conformance.ReadReport("../../conformance/reports/" + target.Name + ".json")
 			if err != nil {
