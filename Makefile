@@ -38,14 +38,10 @@ conformance: ## check both adapters by the suite, and against their reports; REP
 defects: ## print each deliberately broken implementation, and the case of the suite that catches it
 	@set -o pipefail; SHARDKIT_LONG=1 go test -count=1 -v -run '^TestDefects$$' ./conformance | sed -n '/^DEFECT/,$$p'
 
-# The tests that do more with SHARDKIT_LONG=1. make test has run them under the race detector; here it is the number that counts.
-long := CopiesAreRead|Fleet|HotSpread|RecoveryAfterMasterIsLost|ShardLost|ServesSoon|Defects|ReferenceBackend|EightProcesses|TLSAndDocumentedUsers|LiveReshard|Model|TagLive|DeletePrefixLive|Interleavings|NoOldValue|Pressure|GateCounts|SomebodyElse|Outages|Failover|TwoViews|OneAway|Detection|MutationsAreCaught|FullSpeed
+# The tests that do more with SHARDKIT_LONG=1, by name. make test has run them under the race detector; here it is the number that counts.
+long := CopiesAreRead|MutationsAreCaught|Outages|Interleavings|NoOldValueAfterTheBound|Pressure|FailoverPressure|TwoViews|OneAway|Detection|HotSpread|HotFrozen|MembersUnderLoad|ForeignChanges|TrackingConnectionLost|TagModel|TagModelLive|TagLive|DeletePrefixLive|ShardLostUnderLoad|FullSpeed|LiveReshard|EightProcessesConverge|TLSAndDocumentedUsers|Defects|ReferenceBackend|RecoveryAfterMasterIsLost|ConformOnAClusterOfSomebodyElse|GateCountsWritesExactly|Failover
 test-long: bin/gotestsum servers ## check the adapters, and a cache while all breaks, on Redis 7.0, Redis 8.0 and Valkey 8.1, and run what takes too long for make test
-	@for server in "" $(CURDIR)/.servers/bin/redis-server-8.0 $(CURDIR)/.servers/bin/valkey-server-8.1; do \
-	  SHARDKIT_SERVER=$$server $(MAKE) --no-print-directory conformance || exit 1; \
-	  SHARDKIT_SERVER=$$server SHARDKIT_LONG=1 tools/dev/run-tests -race=false -run '^TestHolds$$' ./tiercache/soak || exit 1; \
-	done
-	@SHARDKIT_LONG=1 tools/dev/run-tests -race=false -timeout 10m -run '$(long)' ./backends/rueidis ./conformance ./integration/... ./tiercache/... ./bench/scenarios ./cmd/shardkit
+	@tools/dev/test-long '^Test($(long))$$' ./integration/tier ./tiercache/soak ./integration/proxy ./integration ./tiercache ./conformance ./bench/scenarios ./backends/rueidis ./cmd/shardkit
 
 SECONDS ?= 600
 soak: ## try properties, and a cache while all breaks, with fresh seeds for SECONDS=600, or with the seeds from SEED=... on

@@ -99,7 +99,7 @@ func TestLiveReshard(t *testing.T) {
 		writes := 0
 		enough := int64(1)
 		if os.Getenv("SHARDKIT_LONG") == "1" {
-			enough = 50_000
+			enough = 10_000
 		}
 		for start := time.Now(); time.Since(start) < 2*time.Second || writes < 3 || reads.Load() < enough && ctx.Err() == nil && !t.Failed(); writes++ {
 			published.Add(1)

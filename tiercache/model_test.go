@@ -19,7 +19,7 @@ import (
 
 var (
 	modelSeed = flag.Uint64("model.seed", 0, "seed of the interleavings; 0 draws one")
-	modelKeys = flag.Int("model.keys", 0, "keys, of which each is one interleaving; 0 means 4000, 2000 under the race detector, or 100000 with SHARDKIT_LONG=1")
+	modelKeys = flag.Int("model.keys", 0, "keys, of which each is one interleaving; 0 means 4000, 2000 under the race detector, or 20000 with SHARDKIT_LONG=1")
 )
 
 // A record is a key in the database that the cache stands before. Its writers
@@ -134,7 +134,7 @@ func TestInterleavings(t *testing.T) {
 			keys = 2000
 		}
 		if os.Getenv("SHARDKIT_LONG") == "1" {
-			keys = 100_000
+			keys = 20_000
 		}
 	}
 	const batch = 4000

@@ -81,9 +81,9 @@ func (l *load) work(ctx context.Context, name string, keys int) {
 
 // TestShardLostUnderLoad: a shard is killed, or frozen, while clients write and read as
 // fast as they can. What fails is 503 with Retry-After, and no old value is ever
-// given. With SHARDKIT_LONG=1, on a machine that does nothing else, only its keys fail,
-// and only until it is known to be out; it takes 30 s and prints the throughput beside
-// what else there is. On a busy machine a live server may be late too.
+// given. With SHARDKIT_LONG=1 it takes 20 s, and prints the throughput beside what else
+// there is; and hardly any keys fail but its own, and those only until it is known to be
+// out. On a busy machine a live server may be late too.
 func TestShardLostUnderLoad(t *testing.T) {
 	for _, client := range []string{"goredis", "rueidis"} {
 		for _, fault := range []struct {
@@ -125,7 +125,7 @@ func TestShardLostUnderLoad(t *testing.T) {
 					})
 				}
 				began := time.Now()
-				more(15 * time.Second)
+				more(6 * time.Second)
 				before := float64(l.done.Load()) / time.Since(began).Seconds()
 
 				node := servers.Nodes()[0]
@@ -136,7 +136,7 @@ func TestShardLostUnderLoad(t *testing.T) {
 				}
 				within(t, time.Minute, "the shard is known to be out", func() bool { return p.Health().Shards[0].State == "out" })
 				out := time.Now()
-				more(10 * time.Second)
+				more(5 * time.Second)
 				if err := fault.back(ctx, node); err != nil {
 					t.Fatal(err)
 				}
@@ -149,14 +149,21 @@ func TestShardLostUnderLoad(t *testing.T) {
 
 				t.Logf("%d requests, %.0f a second before; out after %v, back after %v; %d failed meanwhile", l.done.Load(), before,
 					out.Sub(lost).Round(time.Millisecond), returned.Round(time.Millisecond), len(l.failed))
+				others := int64(0)
 				for i, f := range l.failed {
 					// Requests that were under way when it was found out fail by their own time-out.
-					if f.status != 503 || f.retryAfter == "" || long && (f.shard != victim || f.began.Before(lost.Add(-time.Second)) || f.began.After(out.Add(time.Second))) {
+					if f.shard != victim || f.began.Before(lost.Add(-time.Second)) || f.began.After(out.Add(time.Second)) {
+						others++
+					}
+					if f.status != 503 || f.retryAfter == "" {
 						t.Errorf("%v after the loss, of %s: got %d %s, Retry-After %q", f.began.Sub(lost).Round(time.Millisecond), f.shard, f.status, f.body, f.retryAfter)
 					}
 					if i > 20 && t.Failed() {
 						break
 					}
+				}
+				if most := l.done.Load() / liveMayFail; long && others > most {
+					t.Errorf("%d requests failed that have nothing to do with the lost shard, want %d at most", others, most)
 				}
 				for _, wrong := range l.wrong[:min(20, len(l.wrong))] {
 					t.Error(wrong)
@@ -168,6 +175,10 @@ func TestShardLostUnderLoad(t *testing.T) {
 		}
 	}
 }
+
+// liveMayFail: one in so many requests may fail though its shard lives. Where a machine is busy a stop of 500 ms fails all
+// that are under way; who takes a shard that lives for a lost one fails a third.
+const liveMayFail = 100
 
 // besides measures a handler that does nothing, and Redis without HTTP.
 func besides(t *testing.T, redisAddr string, workers int) string {
@@ -191,7 +202,7 @@ func besides(t *testing.T, redisAddr string, workers int) string {
 func rate(t *testing.T, workers int, do func() error) float64 {
 	var n atomic.Int64
 	var wg sync.WaitGroup
-	const d = 3 * time.Second
+	const d = 2 * time.Second
 	until := time.Now().Add(d)
 	for range workers {
 		wg.Go(func() {

@@ -243,7 +243,7 @@ func TestTwoViews(t *testing.T) {
 		outFor(t, tr.caches[:1], func(name string) bool { return name == nodes[0].Name() })
 		rounds := 2
 		if long() {
-			rounds = 20
+			rounds = 10
 		}
 		for i := range rounds {
 			tr.set(0, key, 10*i+2)
@@ -275,7 +275,7 @@ func TestFailoverPressure(t *testing.T) {
 				failoverPressure(t, clients[i%len(clients)], policy)
 				return
 			}
-			eachClient(t, func(t *testing.T, c client) { failoverPressure(t, c, policy) })
+			eachClient(t, func(t *testing.T, c client) { t.Parallel(); failoverPressure(t, c, policy) })
 		})
 	}
 }
@@ -320,7 +320,7 @@ func failoverPressure(t *testing.T, c client, policy string) {
 	}
 	outages := 1
 	if long() {
-		outages = 5
+		outages = 3
 	}
 	serves := func(out string) {
 		within(t, time.Minute, "the caches see who is there", func() bool {
@@ -458,8 +458,9 @@ func oneAway(tr *trial, fault awayFault) {
 	if len(failed) == 0 {
 		tr.Error("no write failed: the test does not show what becomes of its key")
 	}
-	if late.Load() > 0 && long() && !raceEnabled { // a live server may be late on a machine that is
-		tr.Errorf("%d writes at other shards failed", late.Load())
+	// A live server may be late on a busy machine. Who takes a live one for out fails what that one owns, a third.
+	if most := writes.Load() / 10; long() && late.Load() > most {
+		tr.Errorf("%d writes at other shards failed, want %d at most", late.Load(), most)
 	}
 	tr.Logf("out after %v; %d loads, all answered; of %d writes %d failed, %d of them after it was out",
 		now.Sub(away).Round(time.Millisecond), loads.Load(), writes.Load(), len(failed), late.Load())
@@ -496,8 +497,9 @@ func TestDetection(t *testing.T) {
 				slices.Sort(outs)
 				slices.Sort(backs)
 				t.Logf("out after %v (median of %d), %v (worst); back after %v, %v", outs[rounds/2], rounds, outs[rounds-1], backs[rounds/2], backs[rounds-1])
-				if long() && !raceEnabled && (outs[rounds-1] > 1700*time.Millisecond || backs[rounds-1] > time.Second) {
-					t.Errorf("got %v and %v at worst, want 1.7 s and 1 s", outs[rounds-1], backs[rounds-1])
+				// Half the rounds are late by seconds where a probe or a time-out does not do its part, on no machine.
+				if most := 3 * time.Second; long() && (outs[rounds/2] > most || backs[rounds/2] > most) {
+					t.Errorf("got %v and %v, want %v at most", outs[rounds/2], backs[rounds/2], most)
 				}
 			})
 		})

@@ -87,10 +87,11 @@ func TestHotSpread(t *testing.T) {
 			before[name] = n.Load()
 		}
 		// Long enough that chance, and one turn more or less of each process, is far below what is
-		// allowed: 5 %, or more where a machine that does other things makes copies late.
+		// allowed: more than the 1 or 2 % of a machine that is not so busy that copies are late, less than the
+		// 50 % of an owner who reads with one copy of two.
 		enough, most := int64(2000), 0.3
 		if long() {
-			enough, most = 5000, 0.05
+			enough, most = 8000, 0.15
 		}
 		within(t, 2*time.Minute, "the key was read often", func() bool {
 			sum := int64(0)

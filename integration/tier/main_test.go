@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	flag.Set("test.parallel", "8") // most of these tests wait for most of their time
-	logging.Disable()              // go-redis prints each connection that is refused
+	flag.Set("test.parallel", "12") // most of these tests wait for most of their time
+	logging.Disable()               // go-redis prints each connection that is refused
 	code := harnesstest.Main(m)
 	leaks := goleak.Find()
 	for deadline := time.Now().Add(10 * time.Second); leaks != nil && time.Now().Before(deadline); {
@@ -185,3 +185,17 @@ func wantGet[V comparable](t testing.TB, c *tiercache.Cache[V], key string, want
 }
 
 func long() bool { return os.Getenv("SHARDKIT_LONG") == "1" }
+
+// lasts is how long a test goes on at least: as $SHARDKIT_SOAK says, or d with SHARDKIT_LONG=1.
+func lasts(t testing.TB, d time.Duration) time.Duration {
+	t.Helper()
+	if text := os.Getenv("SHARDKIT_SOAK"); text != "" {
+		soak, err := time.ParseDuration(text)
+		ok(t, err)
+		return soak
+	}
+	if !long() {
+		return 0
+	}
+	return d
+}

@@ -16,7 +16,7 @@ func TestDeletePrefixLive(t *testing.T) {
 	t.Parallel()
 	keys := 5_000
 	if long() {
-		keys = 100_000
+		keys = 50_000
 	}
 	eachClient(t, func(t *testing.T, c client) {
 		t.Parallel()

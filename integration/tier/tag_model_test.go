@@ -262,11 +262,11 @@ func same(s tiercache.Shard) tiercache.Shard { return s }
 // and evicted, tags invalidated and prefixes cleared, by three processes over three shards, no
 // old value stays, and a process reads its own last write or a later one.
 func TestTagModel(t *testing.T) {
-	rounds, steps := 5, 1500
-	if long() {
-		rounds, steps = 200, 5000
+	rounds, steps, last := 5, 1500, lasts(t, 20*time.Second)
+	if last > 0 {
+		steps = 5000
 	}
-	for range rounds {
+	for began := time.Now(); rounds > 0 || time.Since(began) < last; rounds-- {
 		seed := rand.Uint64()
 		if stale, unread := inMemory(t, seed, steps, same); stale != 0 || unread != 0 {
 			t.Errorf("seed %d: %d old values survived, %d reads were older than the process's own write", seed, stale, unread)
@@ -288,7 +288,7 @@ func TestTagModelLive(t *testing.T) {
 	t.Parallel()
 	steps := 1000
 	if long() {
-		steps = 30_000
+		steps = 15_000
 	}
 	eachClient(t, func(t *testing.T, c client) {
 		t.Parallel()

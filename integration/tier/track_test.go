@@ -65,7 +65,7 @@ func TestForeignChanges(t *testing.T) {
 				a := open[int](t, c, nodes, &tiercache.Options{Tracking: true})
 				rounds := 5
 				if long() {
-					rounds = 50
+					rounds = 25
 				}
 				var took []time.Duration
 				for i := range rounds {
@@ -82,8 +82,9 @@ func TestForeignChanges(t *testing.T) {
 				}
 				slices.Sort(took)
 				t.Logf("until L1 has seen it: p50 %v, max %v", took[rounds/2], took[rounds-1])
-				if took[rounds-1] > 50*time.Millisecond && long() && !raceEnabled {
-					t.Errorf("got %v, want 50 ms at most", took[rounds-1])
+				// By a heartbeat, and not by what the server tells, it would take up to a second.
+				if took[rounds/2] > 250*time.Millisecond && long() {
+					t.Errorf("got %v, want 250 ms at most", took[rounds/2])
 				}
 			})
 		}
@@ -108,11 +109,8 @@ func TestTrackingConnectionLost(t *testing.T) {
 				direct := c.shard(t, "127.0.0.1:"+port.([]any)[1].(string))
 				opts := &tiercache.Options{Tracking: true, Heartbeat: 20 * time.Millisecond}
 				a := open[int](t, c, []*harness.Node{n}, opts)
-				rounds := 4
-				if long() {
-					rounds = 500
-				}
-				for i := range rounds {
+				last := lasts(t, 30*time.Second)
+				for i, began := 0, time.Now(); i < 4 || time.Since(began) < last; i++ {
 					synced(t, a)
 					within(t, time.Minute, "a writes", func() bool { return a.Set(t.Context(), "k", i) == nil })
 					within(t, time.Minute, "the value is in L1", func() bool { return inLocal(t, a, "k") })
