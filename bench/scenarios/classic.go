@@ -2,22 +2,34 @@ package scenarios
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
+	"iter"
+	"math/rand/v2"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/shardkit/shardkit/slotmap"
 )
 
-// classic writes a replica to each slot as it is done by hand: plain commands in pipelines, one goroutine per master.
-//
-// It is as fast as that way gets with go-redis. Keys and the members' boxes are made once, outside of what is timed; each
-// pipeline goes straight to its master, past the cluster client's routing. It does no more than needed: it keeps no
-// order between writers, looks at no redirect, and never reads the slot map again.
+// classic writes a replica to each slot as it is done without this library: plain commands in pipelines. It does no more
+// than needed: it keeps no order between writers, looks at no redirect, and never reads the slot map again.
 type classic struct {
-	masters []classicMaster
+	// each runs what add puts into pipelines for every replica, so many replicas a pipeline, and shows see the answers of each,
+	// several at a time.
+	each func(ctx context.Context, chunk int, add func(redis.Pipeliner, place), see func([]redis.Cmder) error) error
+}
+
+// place is where a replica goes.
+type place struct {
+	key   string
+	stage string // beside it, in its slot
+}
+
+func placeOf(name string, slot uint16) place {
+	key := slotmap.KeyForSlot(name, slot)
+	return place{key, key + stageSuffix}
 }
 
 // chunk is how many slots one pipeline writes: some 20,000 members, as far as there are slots to it. Tried were 4 to 2048
@@ -28,72 +40,86 @@ func chunk(members int) int { return min(max(8, 20_000/max(members, 1)), 1024) }
 // stageSuffix is that of the key which is filled before it replaces a replica.
 const stageSuffix = ":next"
 
-type classicMaster struct {
-	client *redis.Client
-	keys   []string
-	stages []string // beside each key, in its slot
+// newByHand is as fast as that way gets with go-redis: a goroutine per master, whose pipelines go straight to it, past the
+// cluster client's routing. Keys and the members' boxes are made once, outside of what is timed.
+func newByHand(ctx context.Context, t *Target, name string) (classic, error) {
+	replicas := map[*redis.Client][]place{}
+	for _, slot := range t.slots(name) {
+		r := placeOf(name, slot)
+		master, err := t.Client.MasterForKey(ctx, r.key)
+		if err != nil {
+			return classic{}, err
+		}
+		replicas[master] = append(replicas[master], r)
+	}
+	return classic{func(ctx context.Context, chunk int, add func(redis.Pipeliner, place), see func([]redis.Cmder) error) error {
+		var g errgroup.Group
+		for master, replicas := range replicas {
+			g.Go(func() error {
+				if err := pipelined(ctx, master, slices.Chunk(replicas, chunk), add, see); err != nil {
+					return fmt.Errorf("%s: %w", master.Options().Addr, err)
+				}
+				return nil
+			})
+		}
+		return g.Wait()
+	}}, nil
 }
 
-// newClassic maps the slots to the masters that own them now.
-func newClassic(ctx context.Context, t *Target, name string) (*classic, error) {
-	byAddr := map[string]*classicMaster{}
+// newByClient is the same as it is mostly written: pipelines of the cluster client, which knows where each command goes.
+// Each holds as much for every master as the other way's do.
+func newByClient(ctx context.Context, t *Target, name string) (classic, error) {
+	nodes, err := masters(ctx, t.Client)
+	if err != nil {
+		return classic{}, err
+	}
+	var replicas []place
 	for _, slot := range t.slots(name) {
-		key := slotmap.KeyForSlot(name, slot)
-		node, err := t.Client.MasterForKey(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		m := byAddr[node.Options().Addr]
-		if m == nil {
-			m = &classicMaster{client: node}
-			byAddr[node.Options().Addr] = m
-		}
-		m.keys = append(m.keys, key)
-		m.stages = append(m.stages, key+stageSuffix)
+		replicas = append(replicas, placeOf(name, slot))
 	}
-	c := &classic{}
-	for _, m := range byAddr {
-		c.masters = append(c.masters, *m)
-	}
-	return c, nil
+	// In the order of slots a pipeline would go to one master while the others wait.
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(replicas), func(i, j int) { replicas[i], replicas[j] = replicas[j], replicas[i] })
+	return classic{func(ctx context.Context, chunk int, add func(redis.Pipeliner, place), see func([]redis.Cmder) error) error {
+		return pipelined(ctx, t.Client, slices.Chunk(replicas, chunk*len(nodes)), add, see)
+	}}, nil
 }
+
+func pipelined(ctx context.Context, client redis.Cmdable, chunks iter.Seq[[]place], add func(redis.Pipeliner, place), see func([]redis.Cmder) error) error {
+	for replicas := range chunks {
+		cmds, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			for _, r := range replicas {
+				add(pipe, r)
+			}
+			return nil
+		})
+		if err == nil {
+			err = see(cmds)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unseen: that no command failed is enough.
+func unseen([]redis.Cmder) error { return nil }
 
 // publish replaces every replica: the members go to a key beside it, which is then renamed over it.
-func (c *classic) publish(ctx context.Context, members []any) error {
-	return c.each(ctx, chunk(len(members)), func(pipe redis.Pipeliner, key, stage string) {
-		pipe.Del(ctx, stage)
-		_ = pipe.Process(ctx, setCommand(ctx, "sadd", stage, members))
-		pipe.Rename(ctx, stage, key)
-	})
+func (c classic) publish(ctx context.Context, members []any) error {
+	return c.each(ctx, chunk(len(members)), func(pipe redis.Pipeliner, r place) {
+		pipe.Del(ctx, r.stage)
+		_ = pipe.Process(ctx, setCommand(ctx, "sadd", r.stage, members))
+		pipe.Rename(ctx, r.stage, r.key)
+	}, unseen)
 }
 
 // apply adds and removes members of every replica.
-func (c *classic) apply(ctx context.Context, add, remove []any) error {
-	return c.each(ctx, chunk(len(add)+len(remove)), func(pipe redis.Pipeliner, key, _ string) {
-		_ = pipe.Process(ctx, setCommand(ctx, "sadd", key, add))
-		_ = pipe.Process(ctx, setCommand(ctx, "srem", key, remove))
-	})
-}
-
-// each runs the commands that write adds, for every slot, so many slots a pipeline.
-func (c *classic) each(ctx context.Context, chunk int, write func(pipe redis.Pipeliner, key, stage string)) error {
-	errs := make([]error, len(c.masters))
-	var wg sync.WaitGroup
-	for i, m := range c.masters {
-		wg.Go(func() {
-			for first := 0; first < len(m.keys) && errs[i] == nil; first += chunk {
-				pipe := m.client.Pipeline()
-				for slot := first; slot < min(first+chunk, len(m.keys)); slot++ {
-					write(pipe, m.keys[slot], m.stages[slot])
-				}
-				if _, err := pipe.Exec(ctx); err != nil {
-					errs[i] = fmt.Errorf("%s: %w", m.client.Options().Addr, err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+func (c classic) apply(ctx context.Context, add, remove []any) error {
+	return c.each(ctx, chunk(len(add)+len(remove)), func(pipe redis.Pipeliner, r place) {
+		_ = pipe.Process(ctx, setCommand(ctx, "sadd", r.key, add))
+		_ = pipe.Process(ctx, setCommand(ctx, "srem", r.key, remove))
+	}, unseen)
 }
 
 func setCommand(ctx context.Context, name, key string, members []any) *redis.IntCmd {

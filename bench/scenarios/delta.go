@@ -58,6 +58,14 @@ func (d *change) wrote(name string, members []string) func() (string, []string) 
 	return func() (string, []string) { return name, d.of(members) }
 }
 
+// writer applies the change, or takes it back, to what lies under a name and held the members at first.
+func (d *change) writer(variant, name string, members []string, apply func(ctx context.Context, add, remove []string) error) writer {
+	return writer{name: variant, wrote: d.wrote(name, members), write: func(ctx context.Context) error {
+		add, remove := d.next()
+		return apply(ctx, add, remove)
+	}}
+}
+
 // delta has a set for each side: the library refuses a replica that changed behind its back, and rightly so.
 func delta(ctx context.Context, s *stage) (res *bench.Result, err error) {
 	c := content{size: 200}
@@ -70,7 +78,11 @@ func delta(ctx context.Context, s *stage) (res *bench.Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	pipelines, err := newClassic(ctx, s.target, plainName)
+	pipelines, err := newByHand(ctx, s.target, plainName)
+	if err != nil {
+		return nil, err
+	}
+	routed, err := newByClient(ctx, s.target, plainName)
 	if err != nil {
 		return nil, err
 	}
@@ -83,25 +95,25 @@ func delta(ctx context.Context, s *stage) (res *bench.Result, err error) {
 	setChange, plainChange := newChange(c), newChange(c)
 	peers := s.startPeers(ctx, plainName)
 	defer peers.close()
-	writers := []writer{
-		{name: ours, wrote: setChange.wrote(setName, members), write: func(ctx context.Context) error {
-			add, remove := setChange.next()
-			return set.Apply(ctx, replset.Delta{Add: add, Remove: remove})
-		}},
-		{name: byHand, wrote: plainChange.wrote(plainName, members), write: func(ctx context.Context) error {
-			add, remove := plainChange.next()
-			return pipelines.apply(ctx, boxed(add), boxed(remove))
-		}},
+	writers := []writer{setChange.writer(ours, setName, members, func(ctx context.Context, add, remove []string) error {
+		return set.Apply(ctx, replset.Delta{Add: add, Remove: remove})
+	})}
+	for _, way := range []struct {
+		name string
+		classic
+	}{{byHand, pipelines}, {byRoute, routed}} {
+		writers = append(writers, plainChange.writer(way.name, plainName, members, func(ctx context.Context, add, remove []string) error {
+			return way.apply(ctx, boxed(add), boxed(remove))
+		}))
 	}
 	sets, of, err := s.others(setName)
 	if err != nil {
 		return nil, err
 	}
 	for i, set := range sets { // the same set, and so the same change
-		writers = append(writers, writer{name: of[i].of(ours), wrote: setChange.wrote(setName, members), write: func(ctx context.Context) error {
-			add, remove := setChange.next()
+		writers = append(writers, setChange.writer(of[i].of(ours), setName, members, func(ctx context.Context, add, remove []string) error {
 			return set.Apply(ctx, replset.Delta{Add: add, Remove: remove})
-		}})
+		}))
 	}
 	for _, p := range peers.running {
 		writers = append(writers, p.applier(plainName, plainChange, members))

@@ -13,6 +13,7 @@ require (
 	github.com/shardkit/shardkit/slotmap v0.0.0
 	github.com/shardkit/shardkit/tiercache v0.0.0
 	go.uber.org/goleak v1.3.0
+	golang.org/x/sync v0.20.0
 )
 
 require (
@@ -20,7 +21,6 @@ require (
 	github.com/maypok86/otter/v2 v2.4.0 // indirect
 	github.com/sony/gobreaker/v2 v2.4.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
-	golang.org/x/sync v0.20.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 )
 

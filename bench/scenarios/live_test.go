@@ -81,7 +81,7 @@ func TestWriters(t *testing.T) {
 		{3 * written(tg, "skbwriters"), 5}, {2 * written(tg, "skbwritersb"), 3},
 	} {
 		r := results[i]
-		if got := variantNames(r); got != "shardkit go-pipelines shardkit-other shardkit'" {
+		if got := variantNames(r); got != "shardkit go-pipelines go-cluster shardkit-other shardkit'" {
 			t.Errorf("%s: got variants %q", r.Scenario, got)
 		}
 		if r.Comparison(byHand, "response_p50") == nil || r.Settings.Seed != 11 {
@@ -275,7 +275,7 @@ func TestInterrupted(t *testing.T) {
 func TestCheckFindsAWrongReplica(t *testing.T) {
 	tg, c := target(t)
 	s := &stage{target: &Target{Client: tg.Client}} // all slots
-	pipelines, err := newClassic(t.Context(), s.target, "skbcheck")
+	pipelines, err := newByHand(t.Context(), s.target, "skbcheck")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func TestPeer(t *testing.T) {
 	noKeys(t, c)
 	for i, r := range results {
 		commands := 2 * written(tg, []string{"skbpeer", "skbpeerb"}[i])
-		if got := variantNames(r); got != "shardkit go-pipelines other shardkit'" {
+		if got := variantNames(r); got != "shardkit go-pipelines go-cluster other shardkit'" {
 			t.Fatalf("%s: got variants %q", r.Scenario, got)
 		}
 		v := r.Variant("other")
@@ -123,7 +123,7 @@ func TestPeersThatAreLeftOut(t *testing.T) {
 	}
 	r := runParts(t, tg, &Options{Duration: 50 * time.Millisecond, Rounds: 5}, "publish-20-strings")[0]
 	noKeys(t, c)
-	if got := variantNames(r); got != "shardkit go-pipelines shardkit'" {
+	if got := variantNames(r); got != "shardkit go-pipelines go-cluster shardkit'" {
 		t.Errorf("got variants %q", got)
 	}
 	var reasons []string

@@ -41,6 +41,12 @@ func publish(ctx context.Context, s *stage, c content) (res *bench.Result, err e
 	if err != nil {
 		return nil, err
 	}
+	routed, err := newByClient(ctx, s.target, name)
+	if err != nil {
+		return nil, err
+	}
+	byClient := func(ctx context.Context) error { return routed.publish(ctx, turn.boxed[turn.next()]) }
+	writers = append(writers, writer{name: byRoute, setUp: byClient, write: byClient, wrote: turn.wrote(name)})
 	sets, of, err := s.others(name)
 	if err != nil {
 		return nil, err
@@ -91,7 +97,7 @@ func (s *stage) publishers(ctx context.Context, name string, c content, t *turns
 	if err != nil {
 		return nil, err
 	}
-	pipelines, err := newClassic(ctx, s.target, name)
+	pipelines, err := newByHand(ctx, s.target, name)
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,8 @@ package scenarios
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -34,7 +32,7 @@ func verify(ctx context.Context, s *stage) (res *bench.Result, err error) {
 	if err := set.Publish(ctx, members); err != nil {
 		return nil, err
 	}
-	plain, err := newClassic(ctx, s.target, s.prefix)
+	plain, err := newByHand(ctx, s.target, s.prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -64,34 +62,16 @@ func verify(ctx context.Context, s *stage) (res *bench.Result, err error) {
 }
 
 // compare reads every replica and compares it here, as it is done by hand.
-func (c *classic) compare(ctx context.Context, members []string) error {
+func (c classic) compare(ctx context.Context, members []string) error {
 	want := slices.Sorted(slices.Values(members))
-	errs := make([]error, len(c.masters))
-	var wg sync.WaitGroup
-	for i, m := range c.masters {
-		wg.Go(func() {
-			for keys := range slices.Chunk(m.keys, chunk(len(members))) {
-				cmds, err := m.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-					for _, key := range keys {
-						pipe.SMembers(ctx, key)
-					}
-					return nil
-				})
-				if err != nil {
-					errs[i] = err
-					return
-				}
-				for _, cmd := range cmds {
-					got := cmd.(*redis.StringSliceCmd).Val()
-					slices.Sort(got)
-					if !slices.Equal(got, want) {
-						errs[i] = fmt.Errorf("%v holds something else", cmd.Args()[1])
-						return
-					}
-				}
+	return c.each(ctx, chunk(len(members)), func(pipe redis.Pipeliner, r place) { pipe.SMembers(ctx, r.key) }, func(cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			got := cmd.(*redis.StringSliceCmd).Val()
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				return fmt.Errorf("%v holds something else", cmd.Args()[1])
 			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+		}
+		return nil
+	})
 }

@@ -14,6 +14,7 @@ import (
 const (
 	ours    = "shardkit"
 	byHand  = "go-pipelines"
+	byRoute = "go-cluster"
 	nobody  = "idle"
 	bare    = "bare"
 	fetched = "fetch-both"

@@ -47,27 +47,13 @@ local function each(command, replica, list, from, to)
   return changed
 end
 
--- A delta is mostly short: then one command adds and one removes, and that the
--- script does little else per replica is a seventh of its time.
-local short = kind == 'delta' and nadd <= 5000 and nrem <= 5000
-local adds = short and {unpack(ARGV, 12, 11 + nadd)}
-local rems = short and {unpack(ARGV, 12 + nadd, 11 + nadd + nrem)}
-
+-- A replica that something else changed answers with other counts; it is copied
+-- whole then. Its stamp stays, so readers refuse it meanwhile.
 local function change(replica)
-  local added, removed, err = 0, 0
-  if short then
-    if nadd > 0 then added = pcall('SADD', replica, unpack(adds)) end
-    if type(added) == 'table' then return added.err end
-    if nrem > 0 then removed = pcall('SREM', replica, unpack(rems)) end
-    if type(removed) == 'table' then return removed.err end
-  else
-    added, err = each('SADD', replica, ARGV, 12, 11 + nadd)
-    if not err then removed, err = each('SREM', replica, ARGV, 12 + nadd, 11 + nadd + nrem) end
-    if err then return err end
-  end
-  -- A replica that something else changed answers with other counts; it is
-  -- copied whole then. Its stamp stays, so readers refuse it meanwhile.
-  return added - removed ~= grows and 'behind'
+  local removed = 0
+  local added, err = each('SADD', replica, ARGV, 12, 11 + nadd)
+  if not err then removed, err = each('SREM', replica, ARGV, 12 + nadd, 11 + nadd + nrem) end
+  return err or added - removed ~= grows and 'behind'
 end
 
 local function write(replica)
@@ -78,20 +64,25 @@ local function write(replica)
   return err
 end
 
+-- restamp sets the new stamp to learn the old one, a command less than GET and
+-- SET; back undoes that.
+local function restamp(stamp) return pcall('SET', stamp, after, 'KEEPTTL', 'GET') end
+local function back(stamp, held)
+  if held then pcall('SET', stamp, held, 'KEEPTTL') else pcall('DEL', stamp) end
+end
+
 -- usually changes a replica whose stamp is the usual one, and returns false where
--- it is not. The new stamp is set to learn the old one, a command less than GET
--- and SET, and is taken back if the replica could not be changed.
+-- it is not.
 local function usually(replica, stamp)
-  local held = pcall('SET', stamp, after, 'KEEPTTL', 'GET')
-  local err = 'other'
+  local held = restamp(stamp)
+  if fail(held) then return 'redo' end
+  local err = false
   if held == usual then
     err = write(replica)
     if not err then return nil end
-  elseif fail(held) then
-    return 'redo'
   end
-  if held then pcall('SET', stamp, held, 'KEEPTTL') else pcall('DEL', stamp) end
-  return err ~= 'other' and err
+  back(stamp, held)
+  return err
 end
 
 -- otherwise takes the stamp apart first.
@@ -126,15 +117,51 @@ local function apply(replica)
   if kind == 'members' and fail(pcall('EXISTS', replica .. ':absent')) then return 'redo' end
   if expected then what = usually(replica, stamp) end
   if what == false then what = otherwise(replica, stamp) end
-  return what and find(what, 'non local', 1, true) and 'redo' or what
+  return what
 end
 
-local out, open = {}, name .. ':{'
-for i = first, #ARGV do
-  local what = apply(open .. ARGV[i] .. '}')
+local out, open, last = {}, name .. ':{', #ARGV
+
+-- quickly applies a short delta from the tag at position i on, for as long as
+-- replicas have the usual stamp and change as they should, and returns where it
+-- ended and why. What it calls for a replica is three commands and nothing else:
+-- more would be a tenth of its time.
+local quick = expected and kind == 'delta' and nadd <= 5000 and nrem <= 5000
+local adds = quick and {unpack(ARGV, 12, 11 + nadd)}
+local rems = quick and {unpack(ARGV, 12 + nadd, 11 + nadd + nrem)}
+
+local function quickly(i)
+  local a, r = 0, 0 -- the answers of the replica before
+  while i <= last do
+    local replica, added, removed = open .. ARGV[i] .. '}', 0, 0
+    local stamp = replica .. ':stamp'
+    local held = pcall('SET', stamp, after, 'KEEPTTL', 'GET')
+    if held ~= usual then
+      if not fail(held) then back(stamp, held) end
+      return i, false
+    end
+    if nadd > 0 then added = pcall('SADD', replica, unpack(adds)) end
+    local err = added ~= a and fail(added)
+    if nrem > 0 and not err then removed = pcall('SREM', replica, unpack(rems)) end
+    err = err or removed ~= r and fail(removed)
+    if err or added - removed ~= grows then
+      back(stamp, held)
+      return i, err or 'behind'
+    end
+    a, r, i = added, removed, i + 1
+  end
+  return i
+end
+
+local i = first
+while i <= last do
+  local what = false
+  if quick then i, what = quickly(i) end
+  if what == false then what = apply(open .. ARGV[i] .. '}') end
   if what then
     out[#out + 1] = i - first + 1
-    out[#out + 1] = what
+    out[#out + 1] = find(what, 'non local', 1, true) and 'redo' or what
   end
+  i = i + 1
 end
 return out
