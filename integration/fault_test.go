@@ -161,6 +161,42 @@ func TestReplicasSpoiltBehindOurBack(t *testing.T) {
 	})
 }
 
+// offline is a backend that runs no transaction: the home replica cannot be read.
+type offline struct{ replset.Backend }
+
+var errOffline = errors.New("no transaction today")
+
+func (offline) Tx(context.Context, string, [][]string) ([]any, error) { return nil, errOffline }
+
+// A delta that finds a replica spoilt, and cannot copy the home replica there, names its slot; and the next one does not
+// take it for right.
+func TestDriftIsRememberedUntilItIsRepaired(t *testing.T) {
+	c := harnesstest.SharedCluster(t)
+	eachClient(t, c, func(t *testing.T, b replset.Backend) {
+		slots := some(64)
+		s := newSet(t, b, replset.Options{Slots: slots})
+		publish(t, s, "a", "b", "c")
+		key := slotmap.KeyForSlot(s.Name(), slots[31])
+		do(t, b, "SREM", key, "a", "b")
+		while, err := replset.New(offline{b}, s.Name(), &replset.Options{Slots: slots, Patience: 50 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var partly *replset.WriteError
+		if err := while.Apply(t.Context(), replset.Delta{Add: []string{"d"}, Remove: []string{"a"}}); !errors.As(err, &partly) ||
+			len(partly.Failed) != 1 || partly.Failed[0].Slot != slots[31] || !errors.Is(err, errOffline) {
+			t.Errorf("apply: %v, want slot %d named alone, for %q", err, slots[31], errOffline)
+		}
+		if got, err := s.Members(t.Context(), key); !errors.Is(err, replset.ErrReplicaDrifted) {
+			t.Errorf("a read there: %q, %v, want ErrReplicaDrifted", got, err)
+		}
+		if err := s.Add(t.Context(), "e"); err != nil {
+			t.Errorf("the next write: %v", err)
+		}
+		wantReplicas(t, b, s, slots, "b", "c", "d", "e")
+	})
+}
+
 // digest is what a stamp says of the members: the sum of the first six bytes of
 // each one's SHA-1.
 func digest(members ...string) string {
