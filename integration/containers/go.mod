@@ -12,6 +12,7 @@ require (
 	github.com/shardkit/shardkit/harness/tcredis v0.0.0
 	github.com/shardkit/shardkit/replset v0.0.0
 	github.com/shardkit/shardkit/tiercache v0.0.0
+	go.yaml.in/yaml/v3 v3.0.5
 )
 
 require (
@@ -66,7 +67,6 @@ require (
 	go.opentelemetry.io/otel/metric v1.44.0 // indirect
 	go.opentelemetry.io/otel/trace v1.44.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/sync v0.20.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
