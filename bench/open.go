@@ -160,4 +160,5 @@ func (r *run) open(ctx context.Context) {
 		MaxBacklog: s.peak,
 		Lateness:   late.latency(),
 	}
+	r.generator.Lateness.HDR = late.encode()
 }

@@ -1,16 +1,15 @@
 package bench
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
-	"strings"
-	"sync"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/shardkit/shardkit/bench/internal/program"
 )
 
 // Remote is a variant whose operations are done and timed by another process, which calls Serve. Each Setup starts one
@@ -18,108 +17,88 @@ import (
 // compared is not the same.
 func Remote(name, scenario, doc string, command func() *exec.Cmd) Variant {
 	return Variant{Name: name, Setup: func(ctx context.Context, _ int) (*Subject, error) {
-		p, err := startProcess(ctx, command())
+		p, err := StartProcess(ctx, scenario, doc, command())
 		if err != nil {
 			return nil, err
 		}
-		if h := p.hello; h.Protocol != protocol || h.Scenario != scenario || h.Doc != doc {
-			return nil, errors.Join(fmt.Errorf("%s measures %q (%s; protocol %d), not %q (%s; protocol %d)",
-				p.cmd.Path, h.Scenario, h.Doc, h.Protocol, scenario, doc, protocol), p.end(ctx))
-		}
-		return &Subject{Batch: p.batch, Counters: p, TearDown: p.end}, nil
+		return &Subject{Batch: p.batch, Counters: p, TearDown: p.Close}, nil
 	}}
 }
 
-// process is a program that serves.
-type process struct {
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	replies chan json.RawMessage // closed at the end of the output
-	stderr  tail
-	hello   hello
-	exited  chan struct{}
-	exit    error
+// Process is another process, which calls Serve. It does one thing at a time.
+type Process struct {
+	program  *program.Program
+	path     string
+	patience time.Duration // for a result, once it is due
 }
 
-func startProcess(ctx context.Context, cmd *exec.Cmd) (*process, error) {
-	p := &process{cmd: cmd, replies: make(chan json.RawMessage), exited: make(chan struct{})}
-	in, err := cmd.StdinPipe()
+// StartProcess starts the command, and waits until it serves that scenario under that Doc. The caller must Close it.
+func StartProcess(ctx context.Context, scenario, doc string, cmd *exec.Cmd) (*Process, error) {
+	started, err := program.Start(cmd)
 	if err != nil {
 		return nil, err
 	}
-	out, err := cmd.StdoutPipe()
+	p := &Process{program: started, path: cmd.Path, patience: tearDownTime}
+	var h hello
+	if err = started.Next(ctx, &h); err == nil && (h.Protocol != protocol || h.Scenario != scenario || h.Doc != doc) {
+		err = fmt.Errorf("%s measures %q (%s; protocol %d), not %q (%s; protocol %d)",
+			cmd.Path, h.Scenario, h.Doc, h.Protocol, scenario, doc, protocol)
+	}
 	if err != nil {
-		return nil, err
-	}
-	p.in, cmd.Stderr = in, &p.stderr
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	go p.read(out)
-	if err := p.next(ctx, &p.hello); err != nil {
-		return nil, errors.Join(err, p.end(ctx))
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tearDownTime)
+		defer cancel()
+		return nil, errors.Join(err, p.Close(ctx))
 	}
 	return p, nil
 }
 
-func (p *process) read(out io.Reader) {
-	for d := json.NewDecoder(out); ; {
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			if !errors.Is(err, io.EOF) { // it is not one of ours
-				_ = p.cmd.Process.Kill()
-			}
-			break
-		}
-		p.replies <- raw
-	}
-	close(p.replies)
-	p.exit = p.cmd.Wait()
-	close(p.exited)
-}
-
-func (p *process) next(ctx context.Context, into any) error {
-	select {
-	case raw, ok := <-p.replies:
-		if !ok {
-			return p.gone()
-		}
-		if err := json.Unmarshal(raw, into); err != nil {
-			return fmt.Errorf("%s answers what is no reply: %w", p.cmd.Path, err)
-		}
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (p *process) gone() error {
-	p.in.Close()
-	kill := time.AfterFunc(tearDownTime, func() { _ = p.cmd.Process.Kill() })
-	<-p.exited
-	kill.Stop()
-	text := p.stderr.String()
-	if text == "" && p.exit != nil {
-		text = p.exit.Error()
-	}
-	return fmt.Errorf("%s has ended: %s", p.cmd.Path, text)
-}
-
-func (p *process) ask(ctx context.Context, req request) (r reply, err error) {
-	b, err := json.Marshal(req)
+// Run has the process put its variant under an open loop, and returns what that one saw. What this process does meanwhile
+// is then not between the generator and its operations. On Linux the other one runs before all ordinary processes from
+// then on, where it may (root may): else it waits for its turn on processors that servers keep busy, for milliseconds,
+// which no server is to blame for. Generator.RealTime tells.
+//
+// Of the options it takes Load, Interval, MaxLatency, Seed, LatenessLimit and MaxErrorShare; nothing is counted.
+//
+// A process that does not answer in time is no longer of use, and neither is one whose run ctx has ended: Close it.
+func (p *Process) Run(ctx context.Context, o *Options) (*Result, error) {
+	opts, err := o.resolve(1)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	if _, err = p.in.Write(append(b, '\n')); err != nil {
-		return r, p.gone()
+	if opts.Load.Mode != Open {
+		return nil, invalid("Load.Mode", opts.Load.Mode, "another process runs open loops alone, set bench.Open")
 	}
-	if err = p.next(ctx, &r); err == nil && r.Fatal != "" {
+	n, every := opts.Load.intents()
+	length := opts.Load.WarmUp + time.Duration(float64(n)*every) + opts.Load.Drain
+	ctx, cancel := context.WithTimeoutCause(ctx, length+p.patience, fmt.Errorf("%s does not answer: a run of %v is not over after %v", p.path, length, length+p.patience))
+	defer cancel()
+	r, err := p.ask(ctx, request{Do: "run", Run: &runRequest{
+		opts.Load, opts.Interval, opts.MaxLatency, opts.Seed, opts.LatenessLimit, opts.MaxErrorShare,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if r.Result == nil || len(r.Intervals) != len(r.Result.Intervals) {
+		return nil, fmt.Errorf("%s answers without the result of its run", p.path)
+	}
+	for i, text := range r.Intervals {
+		h, err := hdrhistogram.Decode([]byte(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s answers with a histogram that does not decode: %w", p.path, err)
+		}
+		r.Result.Intervals[i].h = (&histogram{limit: int64(opts.MaxLatency), h: h}).pack()
+	}
+	return r.Result, nil
+}
+
+func (p *Process) ask(ctx context.Context, req request) (r reply, err error) {
+	if err = p.program.Ask(ctx, req, &r); err == nil && r.Fatal != "" {
 		err = errors.New(r.Fatal)
 	}
 	return r, err
 }
 
-func (p *process) batch(ctx context.Context, ops int) (*Batch, error) {
+func (p *Process) batch(ctx context.Context, ops int) (*Batch, error) {
 	r, err := p.ask(ctx, request{Do: "batch", Ops: ops})
 	if err != nil {
 		return nil, err
@@ -132,56 +111,11 @@ func (p *process) batch(ctx context.Context, ops int) (*Batch, error) {
 }
 
 // Counters are the process's own.
-func (p *process) Counters(ctx context.Context) (map[string]float64, error) {
+func (p *Process) Counters(ctx context.Context) (map[string]float64, error) {
 	r, err := p.ask(ctx, request{Do: "counters"})
 	return r.Counters, err
 }
 
-// end closes the process's input, upon which it cleans up and ends. One that does not is killed when ctx ends.
-func (p *process) end(ctx context.Context) error {
-	p.in.Close()
-	for {
-		select {
-		case _, ok := <-p.replies: // to a request that nobody waits for any more
-			if !ok {
-				<-p.exited
-				return p.failure()
-			}
-		case <-ctx.Done():
-			_ = p.cmd.Process.Kill()
-			for range p.replies {
-			}
-			<-p.exited
-			return fmt.Errorf("%s did not end, and was killed", p.cmd.Path)
-		}
-	}
-}
-
-func (p *process) failure() error {
-	if p.exit == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w: %s", p.cmd.Path, p.exit, p.stderr.String())
-}
-
-// tail keeps the last that a process said.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p...)
-	t.b = t.b[max(len(t.b)-2000, 0):]
-	return len(p), nil
-}
-
-// String is the last line, in which programs of this house say what is wrong.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	b := bytes.TrimSpace(t.b)
-	return strings.TrimSpace(string(b[bytes.LastIndexByte(b, '\n')+1:]))
-}
+// Close ends the process's input, upon which it stops what it does, cleans up and ends. One that does not is killed when
+// ctx ends.
+func (p *Process) Close(ctx context.Context) error { return p.program.Close(ctx) }

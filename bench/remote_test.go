@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -15,6 +18,7 @@ import (
 const serveMode = "SHARDKIT_TEST_SERVE"
 
 func serveTest(mode string) {
+	var mu sync.Mutex
 	n := 0
 	switch mode {
 	case "garbage":
@@ -30,6 +34,8 @@ func serveTest(mode string) {
 	spin := busy(300)
 	var keep [][]byte
 	op := func(ctx context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
 		n++
 		switch {
 		case mode == "crash" && n == 2000:
@@ -37,6 +43,8 @@ func serveTest(mode string) {
 			os.Exit(2)
 		case mode == "fails" && n%4 == 0:
 			return errors.New("ERR every fourth")
+		case mode == "hangs" && n == 20:
+			select {}
 		case mode == "allocates":
 			keep = append(keep[:0], make([]byte, 100))
 		}
@@ -61,12 +69,28 @@ func serveTest(mode string) {
 	}
 }
 
+func serving(mode string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), serveMode+"="+mode)
+	return cmd
+}
+
 func remote(name, mode string) Variant {
-	return Remote(name, "spin", "spin", func() *exec.Cmd {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), serveMode+"="+mode)
-		return cmd
+	return Remote(name, "spin", "spin", func() *exec.Cmd { return serving(mode) })
+}
+
+func process(t *testing.T, mode string) *Process {
+	t.Helper()
+	p, err := StartProcess(t.Context(), "spin", "spin", serving(mode))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		_ = p.Close(ctx)
 	})
+	return p
 }
 
 func pair(old, new string) Scenario {
@@ -106,7 +130,7 @@ func TestRemoteFailures(t *testing.T) {
 
 	for mode, want := range map[string]string{
 		"crash at once": "has ended: there is no such command",
-		"garbage":       "has ended: signal: killed",
+		"garbage":       "which is no reply",
 		"other":         "spin twice",
 	} {
 		r, err := Run(t.Context(), pair("plain", mode), &Options{Load: Load{Duration: time.Second}})
@@ -138,6 +162,128 @@ func TestBatchNeedsAClosedLoopOfOne(t *testing.T) {
 		l.Duration = time.Second
 		if _, err := Run(t.Context(), pair("plain", "plain"), &Options{Load: l}); err == nil || !strings.Contains(err.Error(), "closed loop of one worker") {
 			t.Errorf("%+v: got %v", l, err)
+		}
+	}
+}
+
+func TestProcessRun(t *testing.T) {
+	p := process(t, "plain")
+	for range 2 {
+		r, err := p.Run(t.Context(), &Options{Load: Load{Mode: Open, Rate: 1000, Duration: 500 * time.Millisecond, SkipWarmUp: true}, Seed: 7, Interval: 200 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Scenario != "spin" || r.Settings.Seed != 7 || r.Settings.Load.WarmUp != 0 || len(r.Variants) != 1 || r.Variants[0].Response.Count != 500 || r.Generator.Intended != 500 {
+			t.Errorf("got %+v, %+v", r, r.Generator)
+		}
+		if h, err := r.Generator.Lateness.Histogram(); err != nil || h.TotalCount() != 500 {
+			t.Errorf("the lateness of %v operations, want 500: %v", h, err)
+		}
+		var n int64
+		for _, i := range r.Intervals {
+			h, err := i.Histogram()
+			if err != nil || h.TotalCount() != i.Response.Count {
+				t.Fatalf("an interval of %d operations has a histogram of %v, %v", i.Response.Count, h, err)
+			}
+			n += h.TotalCount()
+		}
+		if n != 500 {
+			t.Errorf("the intervals hold %d operations, want 500", n)
+		}
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Errorf("in the end: %v", err)
+	}
+}
+
+func TestProcessRunFailures(t *testing.T) {
+	load := Load{Mode: Open, Rate: 1000, Duration: 5 * time.Second, Drain: time.Millisecond, SkipWarmUp: true}
+	for _, tc := range []struct{ mode, want string }{
+		{"crash", "has ended: out of memory"},
+		{"hangs", "does not answer: a run of 51ms is not over after 61ms"},
+	} {
+		p := process(t, tc.mode)
+		l := load
+		if tc.mode == "hangs" {
+			l.Duration, p.patience = 50*time.Millisecond, 10*time.Millisecond
+		}
+		if r, err := p.Run(t.Context(), &Options{Load: l}); r != nil || err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, %v, want %q", tc.mode, r, err, tc.want)
+		}
+	}
+	p := process(t, "plain")
+	for _, l := range []Load{{}, {Mode: Open}} {
+		if _, err := p.Run(t.Context(), &Options{Load: l}); err == nil || !strings.HasPrefix(err.Error(), "bench: Load.") {
+			t.Errorf("%+v: got %v", l, err)
+		}
+	}
+	for _, req := range []request{{Do: "run"}, {Do: "run", Run: &runRequest{}}} {
+		if _, err := p.ask(t.Context(), req); err == nil || !strings.Contains(err.Error(), "load of an open loop") {
+			t.Errorf("%+v: got %v", req, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := p.Run(ctx, &Options{Load: load}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("interrupted: got %v", err)
+	}
+	// It stops what it does, instead of going on for seconds.
+	start := time.Now()
+	if err := p.Close(t.Context()); err != nil || time.Since(start) > 4*time.Second {
+		t.Errorf("closed after an interruption: %v after %v", err, time.Since(start))
+	}
+}
+
+// A process runs before others where this one may let a thread of its own do so.
+func TestProcessRunsInRealTime(t *testing.T) {
+	p := process(t, "plain")
+	r, err := p.Run(t.Context(), &Options{Load: Load{Mode: Open, Rate: 1000, Duration: 50 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	may := exec.Command("chrt", "--fifo", "1", "true").Run() == nil
+	if r.Generator.RealTime != may {
+		t.Errorf("real-time: %v, where chrt says that it is allowed: %v", r.Generator.RealTime, may)
+	}
+	if text := r.Headline(); strings.Contains(text, "in a real-time process") != may {
+		t.Errorf("the headline says %q", text)
+	}
+}
+
+// The end of its input ends what a serving process does, and it takes back what it set up.
+func TestServeHangsUp(t *testing.T) {
+	var asked, removed atomic.Bool
+	v := Variant{Name: "slow", Setup: func(context.Context, int) (*Subject, error) {
+		op := func(ctx context.Context) error {
+			asked.Store(true)
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return &Subject{
+			Kinds:    []Kind{{Name: "op", Worker: func(int) (Op, error) { return op, nil }}},
+			TearDown: func(context.Context) error { removed.Store(true); return nil },
+		}, nil
+	}}
+	for _, request := range []string{
+		`{"do":"batch","ops":1}`,
+		`{"do":"run","run":{"load":{"mode":"open","rate":10,"duration_ns":60000000000}}}`,
+	} {
+		asked.Store(false)
+		removed.Store(false)
+		in, requests := io.Pipe()
+		served := make(chan error)
+		go func() {
+			served <- Serve(t.Context(), Scenario{Name: "slow", Variants: []Variant{v}}, in, io.Discard)
+		}()
+		if _, err := io.WriteString(requests, request+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(time.Minute); !asked.Load() && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
+		requests.Close()
+		if err := <-served; err != nil || !asked.Load() || !removed.Load() {
+			t.Errorf("%s: got %v; asked %v, removed %v", request, err, asked.Load(), removed.Load())
 		}
 	}
 }

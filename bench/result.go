@@ -90,8 +90,7 @@ type Latency struct {
 	P999 time.Duration `json:"p999_ns"`
 	Max  time.Duration `json:"max_ns"`
 
-	// HDR is the whole distribution in nanoseconds, in HdrHistogram's V2 compressed base64 form. Empty in intervals
-	// and in Generator.
+	// HDR is the whole distribution in nanoseconds, in HdrHistogram's V2 compressed base64 form. Empty in intervals.
 	HDR string `json:"hdr,omitempty"`
 }
 
@@ -120,6 +119,20 @@ type Generator struct {
 	// Lateness is by how much the generator missed intended starts. It is part of response times. So is the time that
 	// a waiting worker takes to wake up, which is not in here: service time leaves out both.
 	Lateness Latency `json:"lateness"`
+
+	// RealTime says that the generator and its workers ran in a process that the operating system lets run before all
+	// ordinary ones, as Process.Run asks for.
+	RealTime bool `json:"real_time,omitempty"`
+}
+
+// Judge returns a mark if the lateness is too much beside the response times that hold it: more than the limit, and more
+// than a tenth of their 99th percentile.
+func (g *Generator) Judge(response Latency, limit time.Duration) *Mark {
+	if limit = max(limit, response.P99/10); g.Lateness.P99 <= limit && g.Lateness.OutOfRange == 0 {
+		return nil
+	}
+	return &Mark{Invalid, fmt.Sprintf("the generator itself was late: p99 %s, where %s is allowed, so latencies are not the server's alone: lower the rate or free the machine",
+		shortDuration(g.Lateness.P99), shortDuration(limit))}
 }
 
 // Interval is what one kind of one variant did in one stretch of time, by the end of each operation.

@@ -13,13 +13,15 @@ import (
 )
 
 // The protocol between Serve and Remote is JSON, a line each way. Requests come one at a time, when the hello is there;
-// the end of the input ends it.
+// the end of the input ends it, and what is under way.
 //
 //	<- {"protocol":1,"scenario":"get","doc":"one key, 64 bytes","variant":"plain"}
 //	-> {"do":"batch","ops":40}
 //	<- {"took_ns":[26000,...],"errors":["read: i/o timeout"]}
 //	-> {"do":"counters"}
 //	<- {"counters":{"allocs":1234,"alloc_bytes":56789}}
+//	-> {"do":"run","run":{"load":{"mode":"open","rate":500,...},...}}
+//	<- {"result":{...},"intervals":["HISTF...",...]}
 type hello struct {
 	Protocol int    `json:"protocol"`
 	Scenario string `json:"scenario"`
@@ -28,21 +30,36 @@ type hello struct {
 }
 
 type request struct {
-	Do  string `json:"do"`
-	Ops int    `json:"ops,omitempty"`
+	Do  string      `json:"do"`
+	Ops int         `json:"ops,omitempty"`
+	Run *runRequest `json:"run,omitempty"`
+}
+
+// runRequest is the part of Options that reaches another process.
+type runRequest struct {
+	Load          Load          `json:"load"`
+	Interval      time.Duration `json:"interval_ns"`
+	MaxLatency    time.Duration `json:"max_latency_ns"`
+	Seed          uint64        `json:"seed"`
+	LatenessLimit time.Duration `json:"lateness_limit_ns"`
+	MaxErrorShare float64       `json:"max_error_share"`
 }
 
 type reply struct {
 	Took     []time.Duration    `json:"took_ns,omitempty"`
 	Errors   []string           `json:"errors,omitempty"`
 	Counters map[string]float64 `json:"counters,omitempty"`
-	Fatal    string             `json:"fatal,omitempty"`
+
+	Result    *Result  `json:"result,omitempty"`
+	Intervals []string `json:"intervals,omitempty"` // the histogram of each of the result's
+
+	Fatal string `json:"fatal,omitempty"`
 }
 
 const protocol = 1
 
-// Serve sets up the scenario's first variant and does its operations as a Remote variant in another process asks for them,
-// until in ends. One operation is under way at a time.
+// Serve sets up the scenario's first variant and does its operations as another process asks for them, by way of Remote or
+// StartProcess, until in ends. One operation is under way at a time, but in the runs of Process.Run.
 func Serve(ctx context.Context, s Scenario, in io.Reader, out io.Writer) (err error) {
 	if err := s.Validate(); err != nil {
 		return err
@@ -61,21 +78,45 @@ func Serve(ctx context.Context, s Scenario, in io.Reader, out io.Writer) (err er
 	if err := w.Encode(hello{protocol, s.Name, s.Doc, sub.name}); err != nil {
 		return fmt.Errorf("bench: serve %s: %w", s.Name, err)
 	}
-	v := server{sub: sub, totals: map[string]float64{AllocsPerOp: 0, BytesPerOp: 0}}
-	for r := json.NewDecoder(bufio.NewReader(in)); ; {
-		var req request
-		if err := r.Decode(&req); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("bench: serve %s: %w", s.Name, err)
+	ctx, hangUp := context.WithCancelCause(ctx)
+	defer hangUp(nil)
+	requests := make(chan request)
+	go func() {
+		for r := json.NewDecoder(bufio.NewReader(in)); ; {
+			var req request
+			if err := r.Decode(&req); err != nil {
+				hangUp(err)
+				return
+			}
+			select {
+			case requests <- req:
+			case <-ctx.Done():
+				return
+			}
 		}
-		if err := w.Encode(v.answer(ctx, req)); err != nil {
-			return fmt.Errorf("bench: serve %s: %w", s.Name, err)
+	}()
+	v := server{scenario: s, sub: sub, totals: map[string]float64{AllocsPerOp: 0, BytesPerOp: 0}}
+	for ctx.Err() == nil {
+		select {
+		case req := <-requests:
+			answer := v.answer(ctx, req)
+			if ctx.Err() != nil { // nobody waits for it
+				continue
+			}
+			if err := w.Encode(answer); err != nil {
+				return fmt.Errorf("bench: serve %s: %w", s.Name, err)
+			}
+		case <-ctx.Done():
 		}
 	}
+	if cause := context.Cause(ctx); !errors.Is(cause, io.EOF) {
+		return fmt.Errorf("bench: serve %s: %w", s.Name, cause)
+	}
+	return nil
 }
 
 type server struct {
+	scenario Scenario
 	sub      *subject
 	n        int // operations, to go round the deck
 	counting bool
@@ -97,6 +138,8 @@ func (v *server) answer(ctx context.Context, req request) reply {
 			maps.Copy(all, more)
 		}
 		return reply{Counters: all}
+	case "run":
+		return v.run(ctx, req.Run)
 	}
 	return reply{Fatal: fmt.Sprintf("there is no request %q", req.Do)}
 }
@@ -123,6 +166,31 @@ func (v *server) batch(ctx context.Context, ops int) reply {
 		runtime.ReadMemStats(&m1)
 		v.totals[AllocsPerOp] += float64(m1.Mallocs - m0.Mallocs)
 		v.totals[BytesPerOp] += float64(m1.TotalAlloc - m0.TotalAlloc)
+	}
+	return r
+}
+
+func (v *server) run(ctx context.Context, req *runRequest) reply {
+	if req == nil || req.Load.Mode != Open {
+		return reply{Fatal: "a run needs the load of an open loop"}
+	}
+	realTime := runRealTime()
+	req.Load.SkipWarmUp = req.Load.WarmUp == 0
+	s := v.scenario
+	s.Variants = []Variant{{Name: v.sub.name, Setup: func(context.Context, int) (*Subject, error) {
+		return &Subject{Kinds: v.sub.Kinds}, nil // set up already
+	}}}
+	res, err := Run(ctx, s, &Options{
+		Load: req.Load, Interval: req.Interval, MaxLatency: req.MaxLatency, Seed: req.Seed,
+		LatenessLimit: req.LatenessLimit, MaxErrorShare: req.MaxErrorShare, SkipCounters: true,
+	})
+	if err != nil {
+		return reply{Fatal: err.Error()}
+	}
+	res.Generator.RealTime = realTime
+	r := reply{Result: res}
+	for _, i := range res.Intervals {
+		r.Intervals = append(r.Intervals, i.h.encode())
 	}
 	return r
 }

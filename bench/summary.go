@@ -119,12 +119,13 @@ func (r *run) judge(res *Result) {
 		r.mark(Invalid, "%d of %d operations were not finished %v after the schedule's end, and are in no percentile: lower the rate",
 			g.Unfinished, g.Intended, r.o.Load.Drain)
 	}
-	var p99 time.Duration
+	var slowest Latency
 	for _, v := range res.Variants {
-		p99 = max(p99, v.Response.P99)
+		if v.Response.P99 > slowest.P99 {
+			slowest = v.Response
+		}
 	}
-	if limit := max(r.o.LatenessLimit, p99/10); g.Lateness.P99 > limit || g.Lateness.OutOfRange > 0 {
-		r.mark(Invalid, "the generator itself was late: p99 %s, where %s is allowed, so latencies are not the server's alone: lower the rate or free the machine",
-			shortDuration(g.Lateness.P99), shortDuration(limit))
+	if m := g.Judge(slowest, r.o.LatenessLimit); m != nil {
+		r.marks = append(r.marks, *m)
 	}
 }

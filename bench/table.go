@@ -58,6 +58,9 @@ func (r *Result) Headline() string {
 	s += fmt.Sprintf(", %v, seed %d", r.Ended.Sub(r.Measured).Round(10*time.Millisecond), r.Settings.Seed)
 	if g := r.Generator; g != nil {
 		s += fmt.Sprintf("; generator late by p50 %s, p99 %s", shortDuration(g.Lateness.P50), shortDuration(g.Lateness.P99))
+		if g.RealTime {
+			s += ", in a real-time process"
+		}
 	}
 	return s
 }

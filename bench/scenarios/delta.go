@@ -94,7 +94,7 @@ func delta(ctx context.Context, s *stage) (res *bench.Result, err error) {
 	}
 	setChange, plainChange := newChange(c), newChange(c)
 	peers := s.startPeers(ctx, plainName)
-	defer peers.close()
+	defer peers.close(ctx)
 	writers := []writer{setChange.writer(ours, setName, members, func(ctx context.Context, add, remove []string) error {
 		return set.Apply(ctx, replset.Delta{Add: add, Remove: remove})
 	})}

@@ -47,14 +47,14 @@ func Gate(ctx context.Context, p Part, t *Target, o *Options, old, new func() *e
 	}}, &opts)
 }
 
-// Serve does the operations of one part as Gate in another process asks for them, until in ends: those of the variant
-// "shardkit", or of the first one.
+// Serve does the operations of one part as another process asks for them, until in ends: for Gate those of the variant
+// "shardkit", or of the first one; for Run, which starts Target.Worker, the reads of reader-p99.
 func Serve(ctx context.Context, p Part, t *Target, in io.Reader, out io.Writer) error {
 	return serve(ctx, p, t, func(ctx context.Context, s bench.Scenario) error { return bench.Serve(ctx, s, in, out) })
 }
 
 func serve(ctx context.Context, p Part, t *Target, do func(context.Context, bench.Scenario) error) error {
-	if !p.CanGate() {
+	if p.metric == "" || p.faults {
 		return fmt.Errorf("bench: %s cannot be served", p.Name)
 	}
 	if t != nil && t.some == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -194,34 +195,91 @@ func TestReads(t *testing.T) {
 
 func TestReader(t *testing.T) {
 	tg, c := target(t)
-	r := runParts(t, tg, &Options{Duration: 2 * time.Second, Rounds: 5, Seed: 3}, "reader-p99")[0]
-	noKeys(t, c)
-	if got := variantNames(r); got != "shardkit go-pipelines idle shardkit'" {
-		t.Fatalf("got variants %q", got)
-	}
-	for _, v := range r.Variants {
-		// 5 stretches of 100 ms at 500 a second.
-		if v.Response.Count != 5*50 {
-			t.Errorf("%s: got %d reads, want %d", v.Name, v.Response.Count, 5*50)
-		}
-		if writes := v.Counters[PublishTime]; (writes > 0) != (v.Name != nobody) {
-			t.Errorf("%s: a publish took %v ms", v.Name, writes)
-		}
-		if h, err := v.Response.Histogram(); err != nil || h.TotalCount() != v.Response.Count {
-			t.Errorf("%s: the histogram does not hold the %d reads: %v", v.Name, v.Response.Count, err)
-		}
-		for _, metric := range []string{"response_p50", "response_p99"} {
-			if cmp := r.Comparison(v.Name, metric); (cmp == nil) != (v.Name == ours) || cmp != nil && (cmp.Rounds != 5 || cmp.Low > cmp.Ratio || cmp.High < cmp.Ratio) {
-				t.Errorf("%s: %s is compared as %+v", v.Name, metric, cmp)
+	tg.Prefix = "skbreader"
+	elsewhere := func() (sadds int64) { // on the other masters
+		for _, n := range c.Nodes() {
+			if n.Addr() == slices.Min(c.Addrs()) {
+				continue
+			}
+			text, err := n.Do(t.Context(), "INFO", "commandstats")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(text.(string)) {
+				var calls int64
+				if _, err := fmt.Sscanf(line, "cmdstat_sadd:calls=%d,", &calls); err == nil {
+					sadds += calls
+				}
 			}
 		}
+		return sadds
 	}
-	if r.Settings.Rounds != 5 || r.Settings.Confidence != 0.9375 || r.Settings.Load.Rate != readerRate {
-		t.Errorf("settings: %+v", r.Settings)
+	for _, part := range []string{"reader-p99-one-master", "reader-p99-all-masters"} {
+		before := elsewhere()
+		r := runParts(t, tg, &Options{Duration: 2500 * time.Millisecond, Rounds: 5, Seed: 3}, part)[0]
+		noKeys(t, c)
+		if one := elsewhere() == before; one != (part == "reader-p99-one-master") {
+			t.Errorf("%s: written to one master alone: %v", part, one)
+		}
+		if got := variantNames(r); got != "shardkit go-pipelines shardkit-other idle shardkit'" {
+			t.Fatalf("got variants %q", got)
+		}
+		for _, v := range r.Variants {
+			// 5 stretches of 100 ms at 1000 a second.
+			if v.Response.Count != 5*100 {
+				t.Errorf("%s: got %d reads, want %d", v.Name, v.Response.Count, 5*100)
+			}
+			if writes := v.Counters[PublishTime]; (writes > 0) != (v.Name != nobody) {
+				t.Errorf("%s: a publish took %v ms", v.Name, writes)
+			}
+			if h, err := v.Response.Histogram(); err != nil || h.TotalCount() != v.Response.Count {
+				t.Errorf("%s: the histogram does not hold the %d reads: %v", v.Name, v.Response.Count, err)
+			}
+			for _, metric := range []string{"response_p50", "response_p99"} {
+				if cmp := r.Comparison(v.Name, metric); (cmp == nil) != (v.Name == ours) || cmp != nil && (cmp.Rounds != 5 || cmp.Low > cmp.Ratio || cmp.High < cmp.Ratio) {
+					t.Errorf("%s: %s is compared as %+v", v.Name, metric, cmp)
+				}
+			}
+		}
+		if r.Settings.Rounds != 5 || r.Settings.Confidence != 0.9375 || r.Settings.Load.Rate != readerRate {
+			t.Errorf("settings: %+v", r.Settings)
+		}
+		if l := r.Generator.Lateness; l.Count != 5*100 || r.Generator.Intended != 25*100 {
+			t.Errorf("the generator: %+v, want the lateness of one variant's reads", r.Generator)
+		}
+		var b bytes.Buffer
+		if err := errors.Join(WriteSummary(&b, []*bench.Result{r}), r.WriteTable(&b), r.WriteHDRLog(&b)); err != nil || !strings.Contains(b.String(), "ms a publish") || !strings.Contains(b.String(), "Tag=idle/get,") {
+			t.Errorf("%v; no publish time, or no log, in\n%s", err, b.String())
+		}
 	}
-	var b bytes.Buffer
-	if err := errors.Join(WriteSummary(&b, []*bench.Result{r}), r.WriteTable(&b)); err != nil || !strings.Contains(b.String(), "ms a publish") {
-		t.Errorf("%v; no publish time in\n%s", err, b.String())
+}
+
+func TestReaderWithoutAWorkingProcess(t *testing.T) {
+	tg, c := target(t)
+	part := []Part{onePart(t, "reader-p99-one-master")}
+	addrs := strings.Join(c.Addrs(), ",")
+	for _, tc := range []struct {
+		worker func(Part) *exec.Cmd
+		want   string
+	}{
+		{nil, "give the Target a Worker"},
+		{func(Part) *exec.Cmd { return exec.Command("/does/not/exist") }, "no such file"},
+		{func(Part) *exec.Cmd { return build(t, "delta", addrs, "")() }, "not \"reader-p99-one-master\""},
+		{func(p Part) *exec.Cmd { return build(t, p.Name, addrs, "dies")() }, "has ended: out of memory"},
+	} {
+		tg.Worker = tc.worker
+		_, err := Run(t.Context(), part, tg, &Options{Duration: time.Second, Rounds: 5})
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("got %v, want %q", err, tc.want)
+		}
+		if tc.want != "has ended: out of memory" { // it had no chance to remove what it reads
+			noKeys(t, c)
+		}
+	}
+	for _, n := range c.Nodes() {
+		if _, err := n.Do(t.Context(), "FLUSHALL"); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -234,7 +292,7 @@ func TestInterrupted(t *testing.T) {
 	}{
 		{"publish-20-strings", "delta", func(p Progress) bool { return p.Done > 0.08 }, true},
 		{"delta", "publish-20-strings", func(p Progress) bool { return p.Doing == "set-up" }, false},
-		{"reader-p99", "delta", func(p Progress) bool { return p.Done > 0.6*22/(22+15) }, true},
+		{"reader-p99-one-master", "delta", func(p Progress) bool { return p.Done > 0.6*30/(30+15) }, true},
 	} {
 		t.Run(tc.part, func(t *testing.T) {
 			parts, err := Select(false, tc.part, tc.then)

@@ -2,6 +2,8 @@ package scenarios
 
 import (
 	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -39,6 +41,7 @@ func target(t *testing.T) (*Target, *harness.Cluster) {
 	t.Cleanup(func() { _ = client.Close() })
 	// Every 64th slot: what is tested here is not how long it takes.
 	tg := &Target{Client: client, Others: []Adapter{{Name: "other", Backend: goredis.New(client)}, {Name: "of-shards-alone"}}}
+	tg.Worker = func(p Part) *exec.Cmd { return build(t, p.Name, strings.Join(c.Addrs(), ","), "")() }
 	for slot := uint16(0); slot < slotmap.Slots; slot += 64 {
 		tg.some = append(tg.some, slot)
 	}

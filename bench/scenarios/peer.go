@@ -1,19 +1,14 @@
 package scenarios
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/shardkit/shardkit/bench"
+	"github.com/shardkit/shardkit/bench/internal/program"
 	"github.com/shardkit/shardkit/slotmap"
 )
 
@@ -47,9 +42,9 @@ func (s *stage) startPeers(ctx context.Context, name string) *peers {
 	return ps
 }
 
-func (ps *peers) close() {
+func (ps *peers) close(ctx context.Context) {
 	for _, p := range ps.running {
-		p.close()
+		p.close(ctx)
 	}
 }
 
@@ -67,14 +62,10 @@ func (ps *peers) mark(res *bench.Result) {
 	}
 }
 
-// peer is a running program. It does one thing at a time.
+// peer is a running program. It does one thing at a time, and cannot be interrupted in the middle of it.
 type peer struct {
 	name    string
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	replies chan peerReply
-	stderr  *tail
-	exited  chan struct{}
+	program *program.Program
 }
 
 type peerRequest struct {
@@ -99,7 +90,7 @@ type peerReply struct {
 	Error string `json:"error"`
 }
 
-func (s *stage) startPeer(ctx context.Context, p Peer, name string) (_ *peer, err error) {
+func (s *stage) startPeer(ctx context.Context, p Peer, name string) (*peer, error) {
 	o := s.target.Client.Options()
 	if o.TLSConfig != nil {
 		return nil, errors.New("peers do not speak TLS")
@@ -116,91 +107,36 @@ func (s *stage) startPeer(ctx context.Context, p Peer, name string) (_ *peer, er
 		open.Keys = append(open.Keys, slotmap.KeyForSlot(name, slot))
 	}
 
-	run := &peer{name: p.Name, stderr: &tail{}, replies: make(chan peerReply), exited: make(chan struct{})}
-	run.cmd = exec.Command(p.Command[0], p.Command[1:]...)
-	run.cmd.Stderr = run.stderr
-	if run.in, err = run.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := run.cmd.StdoutPipe()
+	started, err := program.Start(exec.Command(p.Command[0], p.Command[1:]...))
 	if err != nil {
 		return nil, err
 	}
-	if err := run.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go run.read(out)
-	ctx, cancel := context.WithTimeout(ctx, peerStart)
+	run := &peer{name: p.Name, program: started}
+	opening, cancel := context.WithTimeout(ctx, peerStart)
 	defer cancel()
-	if err := run.ask(ctx, open); err != nil {
-		run.close()
+	if err := run.ask(opening, open); err != nil {
+		run.close(ctx)
 		return nil, err
 	}
 	return run, nil
 }
 
-// read passes on the replies until the program ends.
-func (p *peer) read(out io.Reader) {
-	defer close(p.exited)
-	defer close(p.replies)
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var r peerReply
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			r = peerReply{Error: fmt.Sprintf("it answered %.80q, which is no reply", lines.Text())}
-		}
-		p.replies <- r
-	}
-	_ = p.cmd.Wait() // how it ended shows in what it wrote
-}
-
-// ask sends a request and waits for its reply. The program cannot be interrupted in the middle of an operation; when ctx
-// ends it is not asked again.
 func (p *peer) ask(ctx context.Context, req peerRequest) error {
-	line, err := json.Marshal(req)
-	if err != nil {
+	var r peerReply
+	if err := p.program.Ask(ctx, req, &r); err != nil {
 		return err
 	}
-	// It may hang before it has read the request.
-	unhook := context.AfterFunc(ctx, func() { _ = p.cmd.Process.Kill() })
-	defer unhook()
-	if _, err := p.in.Write(append(line, '\n')); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return p.ended()
+	if !r.OK {
+		return fmt.Errorf("%s: %s", p.name, r.Error)
 	}
-	select {
-	case r, ok := <-p.replies:
-		switch {
-		case !ok:
-			return p.ended()
-		case !r.OK:
-			return fmt.Errorf("%s: %s", p.name, r.Error)
-		}
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return nil
 }
 
-func (p *peer) ended() error {
-	<-p.exited
-	if last := p.stderr.last(); last != "" {
-		return errors.New(last)
-	}
-	return fmt.Errorf("%s ended: %v", p.cmd.Path, p.cmd.ProcessState)
-}
-
-// close ends the program: the end of its input tells it to, and after a while it is killed.
-func (p *peer) close() {
-	_ = p.in.Close()
-	kill := time.AfterFunc(3*time.Second, func() { _ = p.cmd.Process.Kill() })
-	defer kill.Stop()
-	for range p.replies { // a reply that nobody waited for would keep it from ending
-	}
-	<-p.exited
+// close gives the program a while to end, unless ctx has ended. How it ended shows in what it wrote.
+func (p *peer) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	_ = p.program.Close(ctx)
 }
 
 func (p *peer) publisher(name string, t *turns) writer {
@@ -215,26 +151,4 @@ func (p *peer) applier(name string, c *change, members []string) writer {
 		add, remove := c.next()
 		return p.ask(ctx, peerRequest{Op: "apply", Add: add, Remove: remove})
 	}}
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, b...)
-	t.buf = t.buf[max(0, len(t.buf)-4096):]
-	return len(b), nil
-}
-
-// last returns the last line that is not empty.
-func (t *tail) last() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := bytes.Split(bytes.TrimSpace(t.buf), []byte("\n"))
-	return strings.TrimSpace(string(lines[len(lines)-1]))
 }

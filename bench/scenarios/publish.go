@@ -56,7 +56,7 @@ func publish(ctx context.Context, s *stage, c content) (res *bench.Result, err e
 		writers = append(writers, writer{name: of[i].of(ours), setUp: publish, write: publish, wrote: turn.wrote(name)})
 	}
 	peers := s.startPeers(ctx, name)
-	defer peers.close()
+	defer peers.close(ctx)
 	for _, p := range peers.running {
 		writers = append(writers, p.publisher(name, turn))
 	}

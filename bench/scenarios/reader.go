@@ -6,20 +6,30 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/shardkit/shardkit/bench"
+	"github.com/shardkit/shardkit/slotmap"
 )
 
 func readerParts() []Part {
-	return []Part{{
-		Name: "reader-p99", Doc: "GET at a fixed rate, latency from the intended start, while 200 strings of 13 bytes are published in a loop",
-		metric: "response_p99", takes: 22 * time.Second, run: reader,
-	}}
+	return []Part{
+		{
+			Name: "reader-p99-one-master", metric: "response_p99", takes: 30 * time.Second,
+			Doc: "GET from one master at a fixed rate, latency from the intended start, while 200 strings of 13 bytes are published in a loop to its slots alone",
+			run: func(ctx context.Context, s *stage) (*bench.Result, error) { return reader(ctx, s, true) },
+		},
+		{
+			Name: "reader-p99-all-masters", metric: "response_p99", takes: 30 * time.Second,
+			Doc: "GET from all masters at a fixed rate, latency from the intended start, while 200 strings of 13 bytes are published in a loop to all slots",
+			run: func(ctx context.Context, s *stage) (*bench.Result, error) { return reader(ctx, s, false) },
+		},
+	}
 }
 
 // PublishTime is a counter of reader-p99: how long a publish took meanwhile, on average, in milliseconds. A publish that
@@ -27,8 +37,11 @@ func readerParts() []Part {
 const PublishTime = "publish_ms"
 
 const (
-	readerRate = 500 // a second: enough for a p99, and little beside what publishing does
+	readerRate = 1000 // a second: enough for a p99, and little beside what publishing does
 	readerKeys = 64
+
+	// readerLate is far less than any response time beside a publish.
+	readerLate = 100 * time.Microsecond
 )
 
 // reader lets a reader run in stretches, in each of which one variant publishes all the time; or none, which is idle.
@@ -36,24 +49,51 @@ const (
 // It is not a scenario of package bench, whose variants are operations that take turns every few milliseconds: here what
 // is measured is the same in all variants, and what differs goes on beside it. So each stretch is a run of its own, in
 // open loop, and a round holds one stretch of each variant in an order drawn anew.
-func reader(ctx context.Context, s *stage) (res *bench.Result, err error) {
+//
+// The reader has a process of its own, which runs before the others where it may. In this one it would wait for the
+// publishers' goroutines and collections, and more for the classic way, which keeps a processor busy with its pipelines:
+// the difference would be the client's, not the servers'.
+//
+// Servers that share processors wait for each other, too. With one busy server only, a machine of two processors has one
+// for it, as a server should have: that is what a publish does to the clients of a server.
+func reader(ctx context.Context, s *stage, oneMaster bool) (res *bench.Result, err error) {
+	if s.target.Worker == nil && s.serve == nil {
+		return nil, errors.New("bench: reader-p99 reads in a process of its own: give the Target a Worker")
+	}
+	if oneMaster {
+		if s, err = s.onFirstMaster(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if s.serve != nil {
+		return &bench.Result{}, s.serve(ctx, bench.Scenario{Name: s.part.Name, Doc: s.part.Doc, Variants: []bench.Variant{s.reading()}})
+	}
 	c := content{size: 200}
 	r := &readers{stage: s, rng: rand.New(rand.NewPCG(s.opts.Seed, 2))}
 	defer s.clean(ctx, &err, func(ctx context.Context) error { return s.target.removeReplicas(ctx, s.prefix) })
-	defer s.clean(ctx, &err, r.remove)
 	s.progressOf(0, "")
-	writers, err := s.publishers(ctx, s.prefix, c, newTurns(c))
+	turn := newTurns(c)
+	writers, err := s.publishers(ctx, s.prefix, c, turn)
 	if err != nil {
 		return nil, err
+	}
+	sets, of, err := s.others(s.prefix)
+	if err != nil {
+		return nil, err
+	}
+	for i, set := range sets {
+		publish := func(ctx context.Context) error { return set.Publish(ctx, turn.members[turn.next()]) }
+		writers = append(writers, writer{name: of[i].of(ours), setUp: publish, write: publish, wrote: turn.wrote(s.prefix)})
 	}
 	for _, w := range writers {
 		if err := w.setUp(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.fill(ctx); err != nil {
+	if r.process, err = bench.StartProcess(ctx, s.part.Name, s.part.Doc, s.target.Worker(s.part)); err != nil {
 		return nil, err
 	}
+	defer s.clean(ctx, &err, r.process.Close)
 	// The baseline twice, as in every comparison: what differs there is noise.
 	r.variants = append(slices.Clone(writers), writer{name: nobody}, writer{name: writers[0].name + "'", write: writers[0].write})
 	if res, err = r.run(ctx); err == nil {
@@ -62,10 +102,37 @@ func reader(ctx context.Context, s *stage) (res *bench.Result, err error) {
 	return res, err
 }
 
+// onFirstMaster is the stage narrowed to the slots of one master, the same in each process.
+func (s *stage) onFirstMaster(ctx context.Context) (*stage, error) {
+	nodes, err := masters(ctx, s.target.Client)
+	if err != nil {
+		return nil, err
+	}
+	one, target := *s, *s.target
+	one.target, target.some = &target, nil
+	for _, slot := range s.target.slots(s.prefix) {
+		node, err := target.Client.MasterForKey(ctx, slotmap.KeyForSlot(s.prefix, slot))
+		if err != nil {
+			return nil, err
+		}
+		if node.Options().Addr == nodes[0].Options().Addr {
+			target.some = append(target.some, slot)
+		}
+	}
+	if len(target.some) == 0 {
+		return nil, fmt.Errorf("bench: %s, the first master, owns none of the slots to write", nodes[0].Options().Addr)
+	}
+	// A Set has a replica in its home slot in any case.
+	for i := 0; !slices.Contains(target.some, slotmap.Slot(one.prefix)); i++ {
+		one.prefix = s.prefix + strconv.Itoa(i)
+	}
+	return &one, nil
+}
+
 type readers struct {
 	*stage
 	rng      *rand.Rand
-	keys     []string
+	process  *bench.Process // reads
 	variants []writer
 	seen     []stretches // by variant
 }
@@ -79,27 +146,35 @@ type stretches struct {
 	failures []error
 }
 
-func (r *readers) fill(ctx context.Context) error {
-	for i := range readerKeys {
-		r.keys = append(r.keys, fmt.Sprintf("%s:read:%d", r.prefix, i))
-	}
-	_, err := r.target.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-		for _, key := range r.keys {
-			pipe.Set(ctx, key, "some value of thirty-two bytes..", 0)
+// reading is what the other process does.
+func (s *stage) reading() bench.Variant {
+	return bench.Variant{Name: "get", Setup: func(ctx context.Context, _ int) (*bench.Subject, error) {
+		var keys []string
+		slots := s.target.slots(s.prefix)
+		for i := range readerKeys {
+			keys = append(keys, slotmap.KeyForSlot(fmt.Sprintf("%s:read:%d", s.prefix, i), slots[i*len(slots)/readerKeys]))
 		}
-		return nil
-	})
-	return err
-}
-
-func (r *readers) remove(ctx context.Context) error {
-	_, err := r.target.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-		for _, key := range r.keys {
-			pipe.Unlink(ctx, key)
+		each := func(ctx context.Context, do func(redis.Pipeliner, string)) error {
+			_, err := s.target.Client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+				for _, key := range keys {
+					do(pipe, key)
+				}
+				return nil
+			})
+			return err
 		}
-		return nil
-	})
-	return err
+		remove := func(ctx context.Context) error {
+			return each(ctx, func(pipe redis.Pipeliner, key string) { pipe.Unlink(ctx, key) })
+		}
+		err := each(ctx, func(pipe redis.Pipeliner, key string) { pipe.Set(ctx, key, "some value of thirty-two bytes..", 0) })
+		if err != nil {
+			return nil, errors.Join(err, remove(context.WithoutCancel(ctx)))
+		}
+		var n atomic.Uint64
+		get := func(ctx context.Context) error { return s.target.Client.Get(ctx, keys[n.Add(1)%readerKeys]).Err() }
+		op := func(int) (bench.Op, error) { return get, nil }
+		return &bench.Subject{Kinds: []bench.Kind{{Name: "get", Worker: op}}, TearDown: remove}, nil
+	}}
 }
 
 func (r *readers) run(ctx context.Context) (*bench.Result, error) {
@@ -110,7 +185,7 @@ func (r *readers) run(ctx context.Context) (*bench.Result, error) {
 	if r.opts.Rounds != 0 {
 		rounds = r.opts.Rounds
 	}
-	whole := r.opts.load(12*time.Second, 100*time.Second).Duration
+	whole := r.opts.load(18*time.Second, 100*time.Second).Duration
 	each := whole / time.Duration(rounds*len(r.variants))
 	r.seen = make([]stretches, len(r.variants))
 	started := time.Now()
@@ -170,14 +245,19 @@ func (r *readers) stretch(ctx context.Context, v int, length time.Duration) erro
 			seen.writing += time.Since(start)
 		}
 	}()
-	res, err := bench.Run(ctx, bench.Scenario{Name: r.part.Name, Variants: []bench.Variant{r.reading(r.variants[v].name)}}, &bench.Options{
-		Load:         bench.Load{Mode: bench.Open, Rate: readerRate, Duration: length, WarmUp: min(length/5, 200*time.Millisecond)},
-		SkipCounters: true, Seed: r.rng.Uint64N(1<<53-1) + 1,
+	res, err := r.process.Run(ctx, &bench.Options{
+		Load:          bench.Load{Mode: bench.Open, Rate: readerRate, Duration: length, WarmUp: min(length/5, 200*time.Millisecond), Drain: 2 * time.Second},
+		LatenessLimit: length, // judged over all stretches
+		Seed:          r.rng.Uint64N(1<<53-1) + 1,
 	})
 	close(stop)
 	<-stopped
 	if err != nil {
 		return err
+	}
+	res.Variants[0].Name = r.variants[v].name
+	for i := range res.Intervals {
+		res.Intervals[i].Variant = r.variants[v].name
 	}
 	if len(seen.failures) > 0 {
 		return errors.Join(seen.failures...)
@@ -185,18 +265,6 @@ func (r *readers) stretch(ctx context.Context, v int, length time.Duration) erro
 	seen.results = append(seen.results, res)
 	seen.rounds = append(seen.rounds, res.Variants[0].Response)
 	return nil
-}
-
-func (r *readers) reading(name string) bench.Variant {
-	var mu sync.Mutex
-	n := 0
-	return bench.Func(name, func(ctx context.Context) error {
-		mu.Lock()
-		n++
-		key := r.keys[n%len(r.keys)]
-		mu.Unlock()
-		return r.target.Client.Get(ctx, key).Err()
-	})
 }
 
 // result puts the stretches together, or is nil if a variant has none.
@@ -211,11 +279,10 @@ func (r *readers) result(started time.Time, each time.Duration) *bench.Result {
 	first := r.seen[0].results[0]
 	res := &bench.Result{
 		Scenario: r.part.Name, Doc: r.part.Doc, Started: started, Measured: started, Ended: time.Now(),
-		Settings: first.Settings, Intervals: []bench.Interval{}, Generator: &bench.Generator{},
+		Settings: first.Settings, Intervals: []bench.Interval{}, Generator: &bench.Generator{RealTime: first.Generator.RealTime},
 	}
 	res.Settings.Seed, res.Settings.Rounds, res.Settings.Confidence = r.opts.Seed, rounds, rangeConfidence(rounds)
 	res.Settings.Load.Duration = each * time.Duration(rounds*len(r.variants))
-	var late []bench.Latency
 	for i, s := range r.seen {
 		v := bench.VariantResult{
 			Name: r.variants[i].name, Twin: i == len(r.seen)-1, Response: merged(latencies(s.results, response)),
@@ -223,10 +290,14 @@ func (r *readers) result(started time.Time, each time.Duration) *bench.Result {
 		}
 		service := merged(latencies(s.results, service))
 		v.Service = &service
-		v.Kinds = []bench.KindResult{{Name: "op", Response: v.Response, Service: v.Service}}
+		v.Kinds = []bench.KindResult{{Name: "get", Response: v.Response, Service: v.Service}}
 		v.Rate = float64(v.Response.Count) / (each.Seconds() * float64(len(s.results)))
 		if s.writes > 0 {
 			v.Counters[PublishTime] = s.writing.Seconds() * 1000 / float64(s.writes)
+		}
+		g := bench.Generator{Lateness: merged(lateness(s.results))}
+		if g.Lateness.P99 >= res.Generator.Lateness.P99 {
+			res.Generator.Lateness = g.Lateness
 		}
 		for _, one := range s.results {
 			v.Errors += one.Variants[0].Errors
@@ -235,12 +306,13 @@ func (r *readers) result(started time.Time, each time.Duration) *bench.Result {
 			res.Generator.Intended += one.Generator.Intended
 			res.Generator.Unfinished += one.Generator.Unfinished
 			res.Generator.MaxBacklog = max(res.Generator.MaxBacklog, one.Generator.MaxBacklog)
-			late = append(late, one.Generator.Lateness)
 		}
 		res.Marks = append(res.Marks, marksOf(v.Name, s.results)...)
+		if m := g.Judge(v.Response, readerLate); m != nil {
+			res.Marks = append(res.Marks, bench.Mark{Kind: m.Kind, Reason: fmt.Sprintf("beside %s, %s", v.Name, m.Reason)})
+		}
 		res.Variants = append(res.Variants, v)
 	}
-	res.Generator.Lateness = worst(late)
 	for _, metric := range []struct {
 		name string
 		of   func(bench.Latency) time.Duration
@@ -282,6 +354,14 @@ func latencies(results []*bench.Result, of func(bench.VariantResult) bench.Laten
 	return out
 }
 
+func lateness(results []*bench.Result) []bench.Latency {
+	var out []bench.Latency
+	for _, r := range results {
+		out = append(out, r.Generator.Lateness)
+	}
+	return out
+}
+
 // merged is all latencies as one.
 func merged(all []bench.Latency) bench.Latency {
 	var h *hdrhistogram.Histogram
@@ -315,8 +395,4 @@ func merged(all []bench.Latency) bench.Latency {
 		out.HDR = string(text)
 	}
 	return out
-}
-
-func worst(all []bench.Latency) bench.Latency {
-	return slices.MaxFunc(all, func(a, b bench.Latency) int { return int(a.P99 - b.P99) })
 }

@@ -47,7 +47,7 @@ func All() []Scenario {
 		{Name: "delta", Doc: "change a set in every slot: Apply beside pipelines of SADD and SREM", Parts: deltaParts(), Cluster: true},
 		{Name: "intersect", Doc: "ask which members two sets share: Intersect, a bare SINTER, fetching both sets", Parts: intersectParts(), Cluster: true, Load: true},
 		{Name: "count", Doc: "ask how many they share: Count, a bare SINTERCARD, fetching both sets", Parts: countParts(), Cluster: true, Load: true},
-		{Name: "reader-p99", Doc: "what a reader feels while a set is published in a loop, each way", Parts: readerParts(), Cluster: true},
+		{Name: "reader-p99", Doc: "what a reader in a process of its own feels while a set is published in a loop, each way", Parts: readerParts(), Cluster: true},
 		{Name: "rungs", Doc: "write a set by each way of the ladder: node scripts, key scripts, transactions", Parts: rungParts(), Cluster: true},
 		{Name: "verify", Doc: "look for replicas that are not as they should be: all, a sample, by hand", Parts: verifyParts(), Cluster: true},
 		{Name: "cache", Doc: "a cache on three shards beside the client: get, load, set, how soon others see it", Parts: cacheParts(), Shards: true},

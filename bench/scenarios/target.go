@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,9 @@ type Target struct {
 
 	// Others are adapters of other clients, to be measured beside.
 	Others []Adapter
+
+	// Worker starts a program that calls Serve for a part on the same servers: reader-p99 reads in it.
+	Worker func(Part) *exec.Cmd
 
 	// Prefix begins every key. Empty draws one that begins with "skbench".
 	Prefix string

@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/shardkit/shardkit/bench"
@@ -147,7 +149,7 @@ func workerArgs(s server, t *scenarios.Target, p scenarios.Part) []string {
 	return args
 }
 
-// benchWorkerCmd is the other side of the gate: it does operations as it is asked for them on the standard input.
+// benchWorkerCmd is the other side of the gate, and of the reader: it does operations as it is asked for them on the standard input.
 type benchWorkerCmd struct {
 	server
 	Shards []string
@@ -155,8 +157,10 @@ type benchWorkerCmd struct {
 }
 
 func (c *benchWorkerCmd) Run(ctx context.Context, con console) error {
-	// Ctrl-C reaches this process too. The one that asks ends it, when it has what it needs.
+	// Ctrl-C reaches this process too. The one that asks ends it, when it has what it needs; and should that one be killed,
+	// nothing reads the output any more, which must not keep this one from removing its keys.
 	ctx = context.WithoutCancel(ctx)
+	signal.Ignore(syscall.SIGPIPE)
 	parts, err := scenarios.Select(true, c.Name)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -123,6 +124,11 @@ func (c *benchRunCmd) Run(ctx context.Context, con console) (err error) {
 	defer func() { err = errors.Join(err, end()) }()
 	if target != nil {
 		target.Peers = c.peers
+		exe, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		target.Worker = func(p scenarios.Part) *exec.Cmd { return exec.Command(exe, workerArgs(c.server, target, p)...) }
 	}
 	watch := newBenchWatch(con)
 	o := c.options()

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package program
+
+import "os/exec"
+
+const bound = false
+
+func bind(*exec.Cmd) {}
