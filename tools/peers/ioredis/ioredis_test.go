@@ -69,6 +69,12 @@ func (s session) must(request map[string]any) {
 }
 
 func TestPeer(t *testing.T) {
+	for _, way := range []string{"./peer", "./peer-cluster"} {
+		t.Run(way, func(t *testing.T) { testPeer(t, way) })
+	}
+}
+
+func testPeer(t *testing.T, way string) {
 	// Node.js and a package registry are no part of what the project needs.
 	if text, err := start(t); err != nil {
 		t.Skipf("the peer does not run here: %s (%v)", text, err)
@@ -76,7 +82,7 @@ func TestPeer(t *testing.T) {
 	c := harnesstest.Cluster(t, harness.Options{Private: true, Password: "secret"})
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), Password: "secret"})
 	defer client.Close()
-	cmd := exec.Command("./peer")
+	cmd := exec.Command(way)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

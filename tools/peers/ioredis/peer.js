@@ -1,5 +1,6 @@
 // Writes replicas of a set with ioredis the way it is done by hand: pipelines straight to each master, all masters at
-// once. See bench/scenarios/PEERS.md for the protocol.
+// once; with the argument "cluster", pipelines of the cluster's client, as it is mostly written. See
+// bench/scenarios/PEERS.md for the protocol.
 import calculateSlot from 'cluster-key-slot';
 import { Cluster } from 'ioredis';
 import { createInterface } from 'node:readline';
@@ -7,6 +8,7 @@ import { createInterface } from 'node:readline';
 // Slots a pipeline: some 20,000 members, as in the Go variant that this is measured beside.
 const chunk = (members) => Math.min(Math.max(8, Math.floor(20000 / Math.max(members, 1))), 1024);
 
+const routed = process.argv[2] === 'cluster';
 let cluster;
 let masters; // { node, keys }, one each
 
@@ -37,7 +39,7 @@ async function open({ nodes, username, password, keys }) {
 async function each(size, write) {
   await Promise.all(masters.map(async ({ node, keys }) => {
     for (let first = 0; first < keys.length; first += size) {
-      const pipeline = node.pipeline();
+      const pipeline = (routed ? cluster : node).pipeline();
       for (const key of keys.slice(first, first + size)) write(pipeline, key);
       for (const [err] of await pipeline.exec()) if (err) throw err;
     }
