@@ -46,9 +46,9 @@ test-long: bin/gotestsum servers ## check the adapters, and a cache while all br
 SECONDS ?= 600
 soak: ## try properties, and a cache while all breaks, with fresh seeds for SECONDS=600, or with the seeds from SEED=... on
 	@mkdir -p bin && go build -o bin/shardkit ./cmd/shardkit
-	@bin/shardkit soak --duration $$(($(SECONDS) / 3))s $(if $(SEED),--seed $(SEED))
-	@SHARDKIT_SOAK=$$(($(SECONDS) / 3))s SHARDKIT_SEED=$(SEED) \
-	  go test -count=1 -v -p 1 -timeout $$(($(SECONDS) + 300))s -run '^TestSoak$$' ./conformance/prop ./integration
+	@bin/shardkit soak --duration $$(($(SECONDS) / 4))s $(if $(SEED),--seed $(SEED))
+	@SHARDKIT_SOAK=$$(($(SECONDS) / 4))s SHARDKIT_SEED=$(SEED) \
+	  go test -count=1 -v -p 1 -timeout $$(($(SECONDS) + 300))s -run '^Test(Soak|NoOldValueAfterTheBound)$$' ./conformance/prop ./integration ./integration/tier
 
 OUT ?= bench/out
 bench: ## measure in under three minutes, and write every format into OUT=bench/out; shardkit bench list tells what else there is
