@@ -89,11 +89,12 @@ func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	began := time.Now()
+	ended := make(chan time.Time, 1)
 	h, err := Run(ctx, &Options{
 		Seed: 1, Heartbeat: 200 * time.Millisecond, Schedule: everyShard(Step{Kind: Freeze, Process: -1, For: time.Minute}),
 		Progress: func(p Progress) {
-			if len(p.Now) == 3 {
+			if len(p.Now) == 3 && ctx.Err() == nil {
+				ended <- time.Now() // a busy machine may have taken long until here
 				cancel()
 			}
 		},
@@ -101,8 +102,11 @@ func TestInterrupted(t *testing.T) {
 	if h == nil {
 		harnesstest.Skip(t, err)
 	}
-	if !errors.Is(err, context.Canceled) || time.Since(began) > 30*time.Second || len(h.Ops) == 0 {
-		t.Errorf("got %v after %v with %d operations, want context.Canceled soon, and what there was", err, time.Since(began), len(h.Ops))
+	if !errors.Is(err, context.Canceled) || len(h.Ops) == 0 {
+		t.Fatalf("got %v with %d operations, want context.Canceled, and what there was", err, len(h.Ops))
+	}
+	if took := time.Since(<-ended); took > 30*time.Second { // a freeze lasts a minute
+		t.Errorf("it took %v to end", took)
 	}
 	for i := range h.Faults {
 		if h.Faults[i].Error != "" {
