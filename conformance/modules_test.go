@@ -64,7 +64,7 @@ func TestConformance(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = dir
 		report := filepath.Join(dir, "report.json")
-		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "SHARDKIT_REPORT="+report)
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "SHARDKIT_REPORT="+report)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)

@@ -49,6 +49,9 @@ func fleetChild(addr string) {
 				wg.Go(func() {
 					v, err := cache.GetOrLoad(context.Background(), keys.Text(), func(context.Context) (string, error) {
 						fmt.Println("loading")
+						if keys.Text() == "killed" {
+							time.Sleep(800 * time.Millisecond) // or a busy machine kills too late
+						}
 						time.Sleep(200 * time.Millisecond)
 						return fmt.Sprint(os.Getpid()), nil
 					})

@@ -32,8 +32,11 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	flag.Set("test.parallel", "12") // most of these tests wait for most of their time
-	logging.Disable()               // go-redis prints each connection that is refused
+	flag.Set("test.parallel", "8") // most of these tests wait for most of their time
+	if long() && !raceEnabled {
+		flag.Set("test.parallel", "12")
+	}
+	logging.Disable() // go-redis prints each connection that is refused
 	code := harnesstest.Main(m)
 	leaks := goleak.Find()
 	for deadline := time.Now().Add(10 * time.Second); leaks != nil && time.Now().Before(deadline); {
