@@ -19,18 +19,21 @@ import (
 func TestStepsAreShort(t *testing.T) {
 	c := harnesstest.Cluster(t, harness.Options{Private: true})
 	b := open(t, clients[0].name, c)
+	var usual time.Duration
 	for _, tc := range []struct {
 		name    string
 		members int
 		slots   []uint16
 		add     bool
+		step    time.Duration
 	}{
-		{"publish 200 strings", 200, nil, false},
-		{"add 6, remove 4", 200, nil, true},
-		{"publish 2,000 strings", 2000, some(512), false},
-		{"publish 10,000 strings", 10_000, some(64), false}, // a replica is one step: printed, not judged
+		{"publish 200 strings", 200, nil, false, 0},
+		{"the same, StepTime 200us", 200, nil, false, 200 * time.Microsecond},
+		{"add 6, remove 4", 200, nil, true, 0},
+		{"publish 2,000 strings", 2000, some(512), false, 0},
+		{"publish 10,000 strings", 10_000, some(64), false, 0}, // a replica is one step: printed, not judged
 	} {
-		s, err := replset.New(b, "steps", &replset.Options{Slots: tc.slots, MaxBytes: -1})
+		s, err := replset.New(b, "steps", &replset.Options{Slots: tc.slots, MaxBytes: -1, StepTime: tc.step})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,6 +60,10 @@ func TestStepsAreShort(t *testing.T) {
 		cpu := (cpuTime(t, c) - before) / time.Duration(calls)
 		t.Logf("%-24s %5d calls, mean CPU %8s, mean time %8s, %5.1f %% under 2 ms, the longest of the others %s",
 			tc.name, calls, cpu, mean, 100-100*float64(long)/float64(calls), longest)
+		if tc.step > 0 && cpu > usual*2/3 {
+			t.Errorf("%s: a call takes %s of CPU time on average, and %s at the usual StepTime, want a third", tc.name, cpu, usual)
+		}
+		usual = cpu
 		// About 0.8 ms alone; beside other tests the caches are cold.
 		if cpu > 2*time.Millisecond && tc.members < 10_000 {
 			t.Errorf("%s: a call takes %s of CPU time on average, want about 1 ms", tc.name, cpu)

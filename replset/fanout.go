@@ -76,7 +76,7 @@ func (f *fanout) node(ctx context.Context, addr string, slots []uint16) {
 		defer cancel()
 		steps.end(ctx)
 	}()
-	size := newPace(f.c.weight())
+	size := newPace(f.c.weight(), f.set.opts.StepTime)
 	var err error
 	if size.network, err = f.roundTrip(ctx, slots[0]); err != nil && unreachable([]error{err}) != nil {
 		f.later(slots, err)
@@ -191,22 +191,22 @@ func (f *fanout) err() error {
 // pace sizes steps by the measured reply time, so that a node serves its other
 // clients between two of them.
 type pace struct {
+	target  time.Duration
 	slots   int
 	network time.Duration // what of a reply's time is not the step's
 	cost    time.Duration // of one replica, as the quickest of the last steps had it
 }
 
 const (
-	stepTarget = 700 * time.Microsecond // less leaves the servers waiting for the next step
-	stepFirst  = 16
-	stepMost   = 512
-	costLeast  = time.Microsecond // nothing is done to a replica in less
+	stepFirst = 16
+	stepMost  = 512
+	costLeast = time.Microsecond // nothing is done to a replica in less
 )
 
 // newPace starts with few replicas where one alone is long: a member takes the
 // server about 0.1 us.
-func newPace(members int) *pace {
-	return &pace{slots: min(max(1, 10_000/max(members, 1)), stepFirst)}
+func newPace(members int, target time.Duration) *pace {
+	return &pace{target: target, slots: min(max(1, 10_000/max(members, 1)), stepFirst)}
 }
 
 // took adjusts the size after a step. A reply may be late because the machine was
@@ -219,5 +219,5 @@ func (p *pace) took(d time.Duration) {
 		cost = min(cost, p.cost+p.cost/4)
 	}
 	p.cost = max(cost, costLeast)
-	p.slots = min(max(int(stepTarget/p.cost), 1), p.slots*2, stepMost)
+	p.slots = min(max(int(p.target/p.cost), 1), p.slots*2, stepMost)
 }

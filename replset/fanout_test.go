@@ -493,11 +493,11 @@ func TestWritesLeaveNoGoroutine(t *testing.T) {
 }
 
 func TestPace(t *testing.T) {
-	p := newPace(1)
+	p := newPace(1, 700*time.Microsecond)
 	if p.slots != stepFirst {
 		t.Errorf("the first step is %d slots, want %d", p.slots, stepFirst)
 	}
-	if got := newPace(1_000_000).slots; got != 1 {
+	if got := newPace(1_000_000, time.Millisecond).slots; got != 1 {
 		t.Errorf("the first step of a million members is %d slots, want 1", got)
 	}
 	p.network = time.Millisecond

@@ -40,6 +40,12 @@ type Options struct {
 	// master is asked.
 	ReadReplicas bool
 
+	// StepTime is how long a write keeps a node busy at a time, going by how late
+	// its replies are. Other clients of the node wait for as long: give less where
+	// their latency counts for more than how soon a write is everywhere. 0 means
+	// 700 us. A replica is one step at least.
+	StepTime time.Duration
+
 	// Progress, if set, is called while a write goes on, after each step, by
 	// one goroutine at a time. It must not block.
 	Progress func(Progress)
@@ -57,6 +63,7 @@ const (
 	defaultPatience     = 10 * time.Second
 	defaultReadPatience = 2 * time.Second
 	defaultMaxBytes     = 256 << 20
+	defaultStepTime     = 700 * time.Microsecond // less leaves the servers waiting for the next step
 )
 
 func (o *Options) withDefaults() Options {
@@ -72,6 +79,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if opts.MaxBytes == 0 {
 		opts.MaxBytes = defaultMaxBytes
+	}
+	if opts.StepTime == 0 {
+		opts.StepTime = defaultStepTime
 	}
 	return opts
 }

@@ -32,9 +32,9 @@ func New(backend Backend, name string, opts *Options) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{backend: backend, name: name, opts: opts.withDefaults(), home: slotmap.Slot(name)}
-	if s.opts.WaitReplicas < 0 || s.opts.Patience < 0 || s.opts.ReadPatience < 0 {
-		return nil, fmt.Errorf("replset: New: WaitReplicas %d, Patience %s, ReadPatience %s: none may be negative",
-			s.opts.WaitReplicas, s.opts.Patience, s.opts.ReadPatience)
+	if s.opts.WaitReplicas < 0 || s.opts.Patience < 0 || s.opts.ReadPatience < 0 || s.opts.StepTime < 0 {
+		return nil, fmt.Errorf("replset: New: WaitReplicas %d, Patience %s, ReadPatience %s, StepTime %s: none may be negative",
+			s.opts.WaitReplicas, s.opts.Patience, s.opts.ReadPatience, s.opts.StepTime)
 	}
 	var err error
 	if s.slots, err = newSlotSet(s.opts.Slots, s.home); err != nil {

@@ -27,6 +27,7 @@ func TestNewRefusesContradictions(t *testing.T) {
 		"negative Patience":     {Patience: -1},
 		"negative ReadPatience": {ReadPatience: -1},
 		"negative WaitReplicas": {WaitReplicas: -1},
+		"negative StepTime":     {StepTime: -1},
 		"a slot too high":       {Slots: []uint16{1, slotmap.Slots}},
 	} {
 		if s, err := New(memory.New(), "active", opts); s != nil || err == nil || !strings.HasPrefix(err.Error(), "replset: ") {

@@ -216,12 +216,12 @@ func TestReader(t *testing.T) {
 	}
 	for _, part := range []string{"reader-p99-one-master", "reader-p99-all-masters"} {
 		before := elsewhere()
-		r := runParts(t, tg, &Options{Duration: 2500 * time.Millisecond, Rounds: 5, Seed: 3}, part)[0]
+		r := runParts(t, tg, &Options{Duration: 3 * time.Second, Rounds: 5, Seed: 3}, part)[0]
 		noKeys(t, c)
 		if one := elsewhere() == before; one != (part == "reader-p99-one-master") {
 			t.Errorf("%s: written to one master alone: %v", part, one)
 		}
-		if got := variantNames(r); got != "shardkit go-pipelines shardkit-other idle shardkit'" {
+		if got := variantNames(r); got != "shardkit go-pipelines shardkit-short shardkit-other idle shardkit'" {
 			t.Fatalf("got variants %q", got)
 		}
 		for _, v := range r.Variants {
@@ -244,7 +244,7 @@ func TestReader(t *testing.T) {
 		if r.Settings.Rounds != 5 || r.Settings.Confidence != 0.9375 || r.Settings.Load.Rate != readerRate {
 			t.Errorf("settings: %+v", r.Settings)
 		}
-		if l := r.Generator.Lateness; l.Count != 5*100 || r.Generator.Intended != 25*100 {
+		if l := r.Generator.Lateness; l.Count != 5*100 || r.Generator.Intended != 30*100 {
 			t.Errorf("the generator: %+v, want the lateness of one variant's reads", r.Generator)
 		}
 		var b bytes.Buffer

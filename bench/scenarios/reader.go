@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/shardkit/shardkit/bench"
+	"github.com/shardkit/shardkit/replset"
 	"github.com/shardkit/shardkit/slotmap"
 )
 
@@ -39,6 +40,9 @@ const PublishTime = "publish_ms"
 const (
 	readerRate = 1000 // a second: enough for a p99, and little beside what publishing does
 	readerKeys = 64
+
+	// shortStep is the StepTime of a user who cares for readers first.
+	shortStep = 250 * time.Microsecond
 
 	// readerLate is far less than any response time beside a publish.
 	readerLate = 100 * time.Microsecond
@@ -81,9 +85,17 @@ func reader(ctx context.Context, s *stage, oneMaster bool) (res *bench.Result, e
 	if err != nil {
 		return nil, err
 	}
-	for i, set := range sets {
+	names := []string{inShortSteps}
+	for _, a := range of {
+		names = append(names, a.of(ours))
+	}
+	short, err := replset.New(s.backend, s.prefix, &replset.Options{MaxBytes: 64 << 30, Slots: s.target.some, StepTime: shortStep})
+	if err != nil {
+		return nil, err
+	}
+	for i, set := range append([]*replset.Set{short}, sets...) {
 		publish := func(ctx context.Context) error { return set.Publish(ctx, turn.members[turn.next()]) }
-		writers = append(writers, writer{name: of[i].of(ours), setUp: publish, write: publish, wrote: turn.wrote(s.prefix)})
+		writers = append(writers, writer{name: names[i], setUp: publish, write: publish, wrote: turn.wrote(s.prefix)})
 	}
 	for _, w := range writers {
 		if err := w.setUp(ctx); err != nil {

@@ -17,7 +17,9 @@ const (
 	byRoute = "go-cluster"
 	nobody  = "idle"
 	bare    = "bare"
-	fetched = "fetch-both"
+
+	inShortSteps = "shardkit-short"
+	fetched      = "fetch-both"
 )
 
 // newSet returns a set as users make it, except that it may be as large as the part wants.
