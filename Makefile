@@ -43,6 +43,11 @@ long := CopiesAreRead|MutationsAreCaught|Outages|Interleavings|NoOldValueAfterTh
 test-long: bin/gotestsum servers ## check the adapters, and a cache while all breaks, on Redis 7.0, Redis 8.0 and Valkey 8.1, and run what takes too long for make test
 	@tools/dev/test-long '^Test($(long))$$' ./integration/tier ./tiercache/soak ./integration/proxy ./integration ./tiercache ./conformance ./bench/scenarios ./backends/rueidis ./cmd/shardkit
 
+test-idle: bin/gotestsum ## check the times and shares that only a machine which does nothing else gives, one test at a time
+	@SHARDKIT_LONG=1 SHARDKIT_IDLE=1 tools/dev/run-tests -race=false -p 1 \
+	  -run '^Test(Detection|OneAway|ForeignChanges|HotSpread|Fleet|LiveReshard|ShardLostUnderLoad|FullSpeed|RecoveryAfterMasterIsLost)$$' \
+	  ./integration/tier ./integration/proxy ./integration ./backends/rueidis
+
 SECONDS ?= 600
 soak: ## try properties, and a cache while all breaks, with fresh seeds for SECONDS=600, or with the seeds from SEED=... on
 	@mkdir -p bin && go build -o bin/shardkit ./cmd/shardkit
@@ -105,4 +110,4 @@ bin/gotestsum bin/staticcheck: tools/dev/go.mod tools/dev/go.sum
 	@GOWORK=off go -C tools/dev build -o ../../bin/ gotest.tools/gotestsum honnef.co/go/tools/cmd/staticcheck
 	@touch bin/gotestsum bin/staticcheck
 
-.PHONY: help demo test test-speed test-servers conformance defects test-long soak bench bench-docs bench-selftest peers-ring consumers docs-check release-dry-run vulncheck api build check generate servers
+.PHONY: help demo test test-speed test-servers conformance defects test-long test-idle soak bench bench-docs bench-selftest peers-ring consumers docs-check release-dry-run vulncheck api build check generate servers

@@ -101,6 +101,9 @@ func TestLiveReshard(t *testing.T) {
 		if os.Getenv("SHARDKIT_LONG") == "1" {
 			enough = 10_000
 		}
+		if os.Getenv("SHARDKIT_IDLE") == "1" {
+			enough = 50_000
+		}
 		for start := time.Now(); time.Since(start) < 2*time.Second || writes < 3 || reads.Load() < enough && ctx.Err() == nil && !t.Failed(); writes++ {
 			published.Add(1)
 			if err := s.Publish(t.Context(), generation(published.Load())); err != nil {

@@ -249,6 +249,9 @@ func TestRecoveryAfterMasterIsLost(t *testing.T) {
 	if os.Getenv("SHARDKIT_LONG") == "1" {
 		most = 15 * time.Second
 	}
+	if os.Getenv("SHARDKIT_IDLE") == "1" {
+		most = 8 * time.Second
+	}
 	for _, test := range []struct {
 		name     string
 		change   func(*rueidis.ClientOption)

@@ -162,7 +162,7 @@ func TestShardLostUnderLoad(t *testing.T) {
 						break
 					}
 				}
-				if most := l.done.Load() / liveMayFail; long && others > most {
+				if most := liveMayFail(l.done.Load()); long && others > most {
 					t.Errorf("%d requests failed that have nothing to do with the lost shard, want %d at most", others, most)
 				}
 				for _, wrong := range l.wrong[:min(20, len(l.wrong))] {
@@ -176,9 +176,14 @@ func TestShardLostUnderLoad(t *testing.T) {
 	}
 }
 
-// liveMayFail: one in so many requests may fail though its shard lives. Where a machine is busy a stop of 500 ms fails all
-// that are under way; who takes a shard that lives for a lost one fails a third.
-const liveMayFail = 100
+// liveMayFail is how many of the requests may fail though their shard lives. Where a machine is busy a stop of 500 ms fails
+// all that are under way; who takes a shard that lives for a lost one fails a third.
+func liveMayFail(requests int64) int64 {
+	if os.Getenv("SHARDKIT_IDLE") == "1" {
+		return requests / 10_000
+	}
+	return requests / 100
+}
 
 // besides measures a handler that does nothing, and Redis without HTTP.
 func besides(t *testing.T, redisAddr string, workers int) string {

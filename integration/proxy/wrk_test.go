@@ -165,7 +165,7 @@ func fullSpeed(t *testing.T, client, script string) {
 			break
 		}
 	}
-	if most := int(throughput*length.Seconds()) / liveMayFail; slow > most {
+	if most := liveMayFail(int64(throughput * length.Seconds())); int64(slow) > most {
 		t.Errorf("%d answers were 503 as a shard that lives was slow, want %d at most", slow, most)
 	}
 

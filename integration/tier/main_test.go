@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	if long() && !raceEnabled {
 		flag.Set("test.parallel", "12")
 	}
+	if idle() {
+		flag.Set("test.parallel", "1")
+	}
 	logging.Disable() // go-redis prints each connection that is refused
 	code := harnesstest.Main(m)
 	leaks := goleak.Find()
@@ -188,6 +191,9 @@ func wantGet[V comparable](t testing.TB, c *tiercache.Cache[V], key string, want
 }
 
 func long() bool { return os.Getenv("SHARDKIT_LONG") == "1" }
+
+// idle: the machine does nothing else, so what it gives is asserted.
+func idle() bool { return os.Getenv("SHARDKIT_IDLE") == "1" }
 
 // lasts is how long a test goes on at least: as $SHARDKIT_SOAK says, or d with SHARDKIT_LONG=1.
 func lasts(t testing.TB, d time.Duration) time.Duration {
