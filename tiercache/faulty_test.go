@@ -93,7 +93,11 @@ func (f *faulty) pass(ctx context.Context) error {
 	if f.delay == nil {
 		return nil
 	}
-	t := time.NewTimer(f.delay())
+	delay := f.delay()
+	if delay <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(delay)
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -275,6 +275,9 @@ func (r *remote) beat(ctx context.Context, ping func(context.Context) error) err
 }
 
 func wait(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
