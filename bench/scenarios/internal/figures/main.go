@@ -67,7 +67,7 @@ func replace(readme, root string) (string, error) {
 func figures(r *bench.Report) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s; go-redis %s. Medians of one run; ratios hold elsewhere, microseconds do not. "+
-		"`bare` is the one command or client alone, `go-pipelines` the same writes by hand, `fetch-both` two SMEMBERS, `process` what is in memory%s.\n\n", r.Where(), r.Modules[client], others(r))
+		"`bare` is the one command or client alone, `go-pipelines` the same writes by hand, `go-cluster` by pipelines of the cluster client, `fetch-both` two SMEMBERS, `process` what is in memory%s.\n\n", r.Where(), r.Modules[client], others(r))
 	b.WriteString("| | way | median | ratio (99 % interval) | commands | bytes sent |\n|---|---|--:|---|--:|--:|\n")
 	for _, s := range shown {
 		res := find(r, s.part)
