@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
@@ -43,14 +42,9 @@ const stageSuffix = ":next"
 // newByHand is as fast as that way gets with go-redis: a goroutine per master, whose pipelines go straight to it, past the
 // cluster client's routing. Keys and the members' boxes are made once, outside of what is timed.
 func newByHand(ctx context.Context, t *Target, name string) (classic, error) {
-	replicas := map[*redis.Client][]place{}
-	for _, slot := range t.slots(name) {
-		r := placeOf(name, slot)
-		master, err := t.Client.MasterForKey(ctx, r.key)
-		if err != nil {
-			return classic{}, err
-		}
-		replicas[master] = append(replicas[master], r)
+	replicas, err := byMaster(ctx, t, name)
+	if err != nil {
+		return classic{}, err
 	}
 	return classic{func(ctx context.Context, chunk int, add func(redis.Pipeliner, place), see func([]redis.Cmder) error) error {
 		var g errgroup.Group
@@ -67,21 +61,38 @@ func newByHand(ctx context.Context, t *Target, name string) (classic, error) {
 }
 
 // newByClient is the same as it is mostly written: pipelines of the cluster client, which knows where each command goes.
-// Each holds as much for every master as the other way's do.
+// Each holds as much for every master as the other way's do, in the order of slots: one after the other a pipeline would go to
+// one master while the others wait, and what is written in no order at all lies so in the servers' memory, for all variants.
 func newByClient(ctx context.Context, t *Target, name string) (classic, error) {
-	nodes, err := masters(ctx, t.Client)
+	replicas, err := byMaster(ctx, t, name)
 	if err != nil {
 		return classic{}, err
 	}
-	var replicas []place
-	for _, slot := range t.slots(name) {
-		replicas = append(replicas, placeOf(name, slot))
+	var dealt []place
+	for i := 0; len(dealt) < len(t.slots(name)); i++ {
+		for _, of := range replicas {
+			if i < len(of) {
+				dealt = append(dealt, of[i])
+			}
+		}
 	}
-	// In the order of slots a pipeline would go to one master while the others wait.
-	rand.New(rand.NewPCG(1, 2)).Shuffle(len(replicas), func(i, j int) { replicas[i], replicas[j] = replicas[j], replicas[i] })
 	return classic{func(ctx context.Context, chunk int, add func(redis.Pipeliner, place), see func([]redis.Cmder) error) error {
-		return pipelined(ctx, t.Client, slices.Chunk(replicas, chunk*len(nodes)), add, see)
+		return pipelined(ctx, t.Client, slices.Chunk(dealt, chunk*len(replicas)), add, see)
 	}}, nil
+}
+
+// byMaster is where the replicas go, by the master that has their slots now.
+func byMaster(ctx context.Context, t *Target, name string) (map[*redis.Client][]place, error) {
+	replicas := map[*redis.Client][]place{}
+	for _, slot := range t.slots(name) {
+		r := placeOf(name, slot)
+		master, err := t.Client.MasterForKey(ctx, r.key)
+		if err != nil {
+			return nil, err
+		}
+		replicas[master] = append(replicas[master], r)
+	}
+	return replicas, nil
 }
 
 func pipelined(ctx context.Context, client redis.Cmdable, chunks iter.Seq[[]place], add func(redis.Pipeliner, place), see func([]redis.Cmder) error) error {
