@@ -40,6 +40,7 @@ const PublishTime = "publish_ms"
 const (
 	readerRate = 1000 // a second: enough for a p99, and little beside what publishing does
 	readerKeys = 64
+	readerLife = time.Hour // of its keys, should the process that removes them be killed
 
 	// shortStep is the StepTime of a user who cares for readers first.
 	shortStep = 250 * time.Microsecond
@@ -178,7 +179,7 @@ func (s *stage) reading() bench.Variant {
 		remove := func(ctx context.Context) error {
 			return each(ctx, func(pipe redis.Pipeliner, key string) { pipe.Unlink(ctx, key) })
 		}
-		err := each(ctx, func(pipe redis.Pipeliner, key string) { pipe.Set(ctx, key, "some value of thirty-two bytes..", 0) })
+		err := each(ctx, func(pipe redis.Pipeliner, key string) { pipe.Set(ctx, key, "some value of thirty-two bytes..", readerLife) })
 		if err != nil {
 			return nil, errors.Join(err, remove(context.WithoutCancel(ctx)))
 		}

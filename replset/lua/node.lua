@@ -64,9 +64,8 @@ local function write(replica)
   return err
 end
 
--- restamp sets the new stamp to learn the old one, a command less than GET and
--- SET; back undoes that.
-local function restamp(stamp) return pcall('SET', stamp, after, 'KEEPTTL', 'GET') end
+-- back gives a replica its old stamp again. Where the usual one is expected the
+-- new one is set to learn it, a command less than GET and SET.
 local function back(stamp, held)
   if held then pcall('SET', stamp, held, 'KEEPTTL') else pcall('DEL', stamp) end
 end
@@ -74,7 +73,7 @@ end
 -- usually changes a replica whose stamp is the usual one, and returns false where
 -- it is not.
 local function usually(replica, stamp)
-  local held = restamp(stamp)
+  local held = pcall('SET', stamp, after, 'KEEPTTL', 'GET')
   if fail(held) then return 'redo' end
   local err = false
   if held == usual then
@@ -116,7 +115,7 @@ local function apply(replica)
   -- that never exists tells.
   if kind == 'members' and fail(pcall('EXISTS', replica .. ':absent')) then return 'redo' end
   if expected then what = usually(replica, stamp) end
-  if what == false then what = otherwise(replica, stamp) end
+  if what == false then return otherwise(replica, stamp) end
   return what
 end
 
