@@ -179,7 +179,9 @@ func (s *stage) reading() bench.Variant {
 		remove := func(ctx context.Context) error {
 			return each(ctx, func(pipe redis.Pipeliner, key string) { pipe.Unlink(ctx, key) })
 		}
-		err := each(ctx, func(pipe redis.Pipeliner, key string) { pipe.Set(ctx, key, "some value of thirty-two bytes..", readerLife) })
+		err := each(ctx, func(pipe redis.Pipeliner, key string) {
+			pipe.Set(ctx, key, "some value of thirty-two bytes..", readerLife)
+		})
 		if err != nil {
 			return nil, errors.Join(err, remove(context.WithoutCancel(ctx)))
 		}
