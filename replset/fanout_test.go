@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shardkit/shardkit/replset/memory"
@@ -525,4 +526,23 @@ func TestPace(t *testing.T) {
 	if p.slots != 1 {
 		t.Errorf("a slow node still gets %d slots a step", p.slots)
 	}
+}
+
+// A round trip that was slow for once, as one that dials, would make steps too long.
+func TestRoundTripIsTheQuickest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newHooks()
+		trips := []time.Duration{9 * time.Millisecond, time.Millisecond, 5 * time.Millisecond}
+		b.before = func(_ uint16, cmd []string) error {
+			if cmd[0] == "EXISTS" {
+				time.Sleep(trips[0])
+				trips = trips[1:]
+			}
+			return nil
+		}
+		f := &fanout{set: newFew(t, b, Options{})}
+		if got, err := f.roundTrip(t.Context(), 1); got != time.Millisecond || err != nil {
+			t.Errorf("got %v, %v, want 1ms", got, err)
+		}
+	})
 }
