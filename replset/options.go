@@ -43,7 +43,7 @@ type Options struct {
 	// StepTime is how long a write keeps a node busy at a time, going by how late
 	// its replies are. Other clients of the node wait for as long: give less where
 	// their latency counts for more than how soon a write is everywhere. 0 means
-	// 700 us. A replica is one step at least.
+	// 850 us. A replica is one step at least.
 	StepTime time.Duration
 
 	// Progress, if set, is called while a write goes on, after each step, by
@@ -63,7 +63,7 @@ const (
 	defaultPatience     = 10 * time.Second
 	defaultReadPatience = 2 * time.Second
 	defaultMaxBytes     = 256 << 20
-	defaultStepTime     = 700 * time.Microsecond // less leaves the servers waiting for the next step
+	defaultStepTime     = 850 * time.Microsecond // less leaves the servers waiting for the next step
 )
 
 func (o *Options) withDefaults() Options {

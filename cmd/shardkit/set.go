@@ -40,7 +40,13 @@ type writeFlags struct {
 	setFlags
 	WaitReplicas int           `help:"Server replicas of each master that must acknowledge." default:"0"`
 	Patience     time.Duration `help:"How long to keep trying slots that fail for a passing reason." default:"10s"`
+	StepTime     time.Duration `help:"How long a master is kept busy at a time; its other clients wait for as long." default:"850us"`
 	DryRun       bool          `help:"Say what would be done, and do nothing."`
+}
+
+// into sets what the flags say.
+func (f writeFlags) into(o *replset.Options) {
+	o.WaitReplicas, o.Patience, o.StepTime = f.WaitReplicas, f.Patience, f.StepTime
 }
 
 // memberArgs are members from the command line or the standard input.
@@ -97,7 +103,7 @@ func (f writeFlags) write(ctx context.Context, con console, o replset.Options, o
 	start := time.Now()
 	bar := newBar(con, "slots")
 	bar.out = con.err
-	o.WaitReplicas, o.Patience = f.WaitReplicas, f.Patience
+	f.into(&o)
 	o.Progress = func(p replset.Progress) {
 		r.Slots = p.Done
 		bar.update(p.Done, p.Total)
@@ -367,7 +373,9 @@ func (c setReconcileCmd) Run(ctx context.Context, con console) error {
 	if err != nil {
 		return err
 	}
-	set, end, err := c.open(ctx, replset.Options{Adopt: c.Adopt, WaitReplicas: c.WaitReplicas, Patience: c.Patience})
+	o := replset.Options{Adopt: c.Adopt}
+	c.into(&o)
+	set, end, err := c.open(ctx, o)
 	if err != nil {
 		return err
 	}

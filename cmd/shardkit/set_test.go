@@ -121,6 +121,8 @@ func TestSetRefusals(t *testing.T) {
 	oneError(t, setOf(t, c, "x")("", "verify", "--sample=-1"), exitFailed, "sample")
 	oneError(t, setOf(t, c, "x")("", "verify", "--against", "/does/not/exist"), exitFailed, "--against")
 	oneError(t, setOf(t, c, "x")("", "publish", "--wait-replicas=-1", "x"), exitFailed, "negative")
+	oneError(t, setOf(t, c, "x")("", "publish", "--step-time=-1ms", "x"), exitFailed, "StepTime -1ms", "negative")
+	oneError(t, setOf(t, c, "x")("", "reconcile", "--step-time=-1ms"), exitFailed, "StepTime -1ms", "negative")
 
 	var many strings.Builder
 	for i := range 100_000 {
