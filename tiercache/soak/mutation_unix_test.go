@@ -36,8 +36,8 @@ const (
 
 var mutations = []mutation{
 	mutation{
-		name: "sequence check", quick: true, duration: 4 * time.Second,
-		schedule: everyShard(Step{Kind: Swallow, Process: -1, At: 500 * ms, For: 3 * time.Second, Part: 0.5}),
+		name: "sequence check", quick: true, duration: 2500 * ms,
+		schedule: everyShard(Step{Kind: Swallow, Process: -1, At: 500 * ms, For: 1500 * ms, Part: 0.5}),
 	}.off("sequence"),
 	mutation{
 		name: "load marker", duration: 8 * time.Second, loader: 2 * mutantBeat,
@@ -160,7 +160,7 @@ func (m *mutation) build(t *testing.T) string {
 	worker := filepath.Join(t.TempDir(), "worker")
 	args := []string{"build", "-overlay", m.overlay(t), "-o", worker}
 	if raceEnabled {
-		args = append(args, "-race") // or everything underneath is compiled anew
+		args = append(args, "-race", "-gcflags=github.com/shardkit/shardkit/...=-l") // as make test has it, or everything underneath is compiled anew
 	}
 	if out, err := exec.Command("go", append(args, "./internal/worker")...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", m.name, err, out)

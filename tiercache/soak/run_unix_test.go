@@ -39,11 +39,11 @@ func judge(t *testing.T, o *Options) *Report {
 	return r
 }
 
-// TestHolds breaks everything for a while: 8 s in which all goes five times as fast,
+// TestHolds breaks everything for a while: 5 s in which all goes five times as fast,
 // or a minute with the default options.
 func TestHolds(t *testing.T) {
 	t.Parallel()
-	o := &Options{Seed: rand.Uint64(), Duration: 8 * time.Second, Heartbeat: 200 * time.Millisecond}
+	o := &Options{Seed: rand.Uint64(), Duration: 5 * time.Second, Heartbeat: 200 * time.Millisecond}
 	if long() {
 		o.Duration, o.Heartbeat = time.Minute, time.Second
 	}

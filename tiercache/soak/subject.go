@@ -38,9 +38,10 @@ type subject interface {
 	// Health tells of each shard, by its name, whether it is in use.
 	Health() map[string]bool
 
-	// Owner is the name of the shard where a key is while nothing is amiss, and whether
-	// the key moves to the spare shard when that is added. It is asked before that.
-	Owner(key string) (name string, moves bool)
+	// Owner returns what tells the name of the shard where a key is while nothing is
+	// amiss, and whether the key moves to the spare shard when that is added. It is
+	// asked before that.
+	Owner() func(key string) (name string, moves bool)
 
 	// Join adds the spare shard, Leave removes it. Either may be called again.
 	Join(ctx context.Context) error
@@ -147,10 +148,12 @@ func (t *tiered) Health() map[string]bool {
 	return health
 }
 
-func (t *tiered) Owner(key string) (name string, moves bool) {
+func (t *tiered) Owner() func(key string) (name string, moves bool) {
 	without := t.Ring()
 	with, err := without.With(ring.Node{Name: t.spare, Weight: 1})
-	return without.Locate(key), err == nil && with.Locate(key) == t.spare
+	return func(key string) (string, bool) {
+		return without.Locate(key), err == nil && with.Locate(key) == t.spare
+	}
 }
 
 func (t *tiered) Join(ctx context.Context) error  { return t.AddShard(ctx, t.spare, t.spareShard) }
@@ -269,7 +272,9 @@ func (r *ringed) Refused(error) bool { return false }
 func (r *ringed) Health() map[string]bool { return nil }
 
 // Owner takes it that no key moves: the checker of a Ring finds enough.
-func (r *ringed) Owner(key string) (name string, moves bool) {
+func (r *ringed) Owner() func(key string) (name string, moves bool) { return r.owner }
+
+func (r *ringed) owner(key string) (name string, moves bool) {
 	client, err := r.ring.GetShardClientForKey(key)
 	if err != nil {
 		return "", false

@@ -143,8 +143,9 @@ func (w *worker) members(change func(context.Context) error) {
 // places tells which shard each key is on without the spare one, and which are on that
 // one.
 func (w *worker) places() (owners, moving []int) {
+	owner := w.subject.Owner()
 	for key := range w.truth {
-		usual, spared := w.subject.Owner(keyName(key))
+		usual, spared := owner(keyName(key))
 		owners = append(owners, shardNumber(usual))
 		if spared {
 			moving = append(moving, key)
