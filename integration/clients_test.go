@@ -67,21 +67,6 @@ func eachClient(t *testing.T, c *harness.Cluster, test func(t *testing.T, b repl
 	}
 }
 
-// eachHastyClient is eachClient for tests in which servers are silent, and whose
-// clients are to notice it soon.
-func eachHastyClient(t *testing.T, c *harness.Cluster, test func(t *testing.T, b replset.Backend)) {
-	t.Helper()
-	for _, client := range clients {
-		t.Run(client.name, func(t *testing.T) {
-			b, err := client.dial(t, c.Addrs(), login{}, 500*time.Millisecond)
-			if err != nil {
-				t.Fatal(err)
-			}
-			test(t, b)
-		})
-	}
-}
-
 // open returns a backend over a new client, as the default user.
 func open(t *testing.T, client string, c *harness.Cluster) replset.Backend {
 	t.Helper()

@@ -65,7 +65,7 @@ func TestScriptsRefusedByACL(t *testing.T) {
 			for _, client := range clients {
 				t.Run(client.name, func(t *testing.T) {
 					b := open(t, client.name, c)
-					slots := some(96)
+					slots := some(48)
 					s := newSet(t, openAs(t, client.name, c, as), replset.Options{Slots: slots})
 					for _, w := range writes(t)[:7] {
 						if err := w.write(s); err != nil {

@@ -27,11 +27,11 @@ func TestStepsAreShort(t *testing.T) {
 		add     bool
 		step    time.Duration
 	}{
-		{"publish 200 strings", 200, nil, false, 0},
-		{"the same, StepTime 200us", 200, nil, false, 200 * time.Microsecond},
-		{"add 6, remove 4", 200, nil, true, 0},
-		{"publish 2,000 strings", 2000, some(512), false, 0},
-		{"publish 10,000 strings", 10_000, some(64), false, 0}, // a replica is one step: printed, not judged
+		{"publish 200 strings", 200, some(2048), false, 0},
+		{"the same, StepTime 200us", 200, some(2048), false, 200 * time.Microsecond},
+		{"add 6, remove 4", 200, some(2048), true, 0},
+		{"publish 2,000 strings", 2000, some(128), false, 0},
+		{"publish 10,000 strings", 10_000, some(16), false, 0}, // a replica is one step: printed, not judged
 	} {
 		s, err := replset.New(b, "steps", &replset.Options{Slots: tc.slots, MaxBytes: -1, StepTime: tc.step})
 		if err != nil {

@@ -204,8 +204,9 @@ func TestFootprint(t *testing.T) {
 	c := harnesstest.Cluster(t, harness.Options{Private: true})
 	b := open(t, clients[0].name, c)
 	ctx := t.Context()
+	slots := some(4096)
 	// The first keys ever in a slot cost the server tables of its own.
-	warm := newSet(t, b, replset.Options{})
+	warm := newSet(t, b, replset.Options{Slots: slots})
 	publish(t, warm, "x")
 	for _, tc := range []struct {
 		name   string
@@ -222,7 +223,7 @@ func TestFootprint(t *testing.T) {
 		for i := range members {
 			members[i] = fmt.Sprintf(tc.member, 100_000+i)
 		}
-		s, err := replset.New(b, "set", nil)
+		s, err := replset.New(b, "set", &replset.Options{Slots: slots})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +242,7 @@ func TestFootprint(t *testing.T) {
 		tell(t, c.Nodes(), "FLUSHALL", "SYNC")
 		publish(t, warm, "x")
 
-		tight, err := replset.New(b, "set", &replset.Options{MaxBytes: f.Masters * 9 / 10})
+		tight, err := replset.New(b, "set", &replset.Options{Slots: slots, MaxBytes: f.Masters * 9 / 10})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func TestWrites(t *testing.T) {
 	for _, rung := range rungs {
 		t.Run(strings.ReplaceAll(rung.name, " ", "-"), func(t *testing.T) {
 			eachClient(t, c, func(t *testing.T, b replset.Backend) {
-				slots := some(96)
+				slots := some(48)
 				s := newSet(t, rung.wrap(b), replset.Options{Slots: slots})
 				for _, w := range writes(t) {
 					if err := w.write(s); err != nil {
@@ -116,7 +116,7 @@ func TestWritesInEverySlot(t *testing.T) {
 			}
 			last = p
 		}})
-		members := make([]string, 64)
+		members := make([]string, 16)
 		for i := range members {
 			members[i] = fmt.Sprint("user-", 1000+i)
 		}
@@ -182,16 +182,16 @@ func TestManyMembers(t *testing.T) {
 			b := open(t, "goredis", c)
 			slots := []uint16{3, 9000, 15000}
 			s := newSet(t, rung.wrap(b), replset.Options{Slots: slots})
-			members := make([]string, 25_000)
+			members := make([]string, 15_000)
 			for i := range members {
 				members[i] = fmt.Sprint("member-", i)
 			}
-			publish(t, s, members[:20_000]...)
-			wantReplicas(t, b, s, slots, members[:20_000]...)
-			if err := s.Apply(t.Context(), replset.Delta{Add: members[20_000:], Remove: members[:11_000]}); err != nil {
+			publish(t, s, members[:12_000]...)
+			wantReplicas(t, b, s, slots, members[:12_000]...)
+			if err := s.Apply(t.Context(), replset.Delta{Add: members[12_000:], Remove: members[:9000]}); err != nil {
 				t.Fatal(err)
 			}
-			wantReplicas(t, b, s, slots, members[11_000:]...)
+			wantReplicas(t, b, s, slots, members[9000:]...)
 		})
 	}
 }
