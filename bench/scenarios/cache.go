@@ -125,6 +125,7 @@ func (c *caches) fill(ctx context.Context) error {
 			if time.Now().After(until) {
 				return errors.New("bench: a cache does not keep what it read: are the shards' notices delivered?")
 			}
+			time.Sleep(10 * time.Millisecond)
 		}
 	}
 	return nil

@@ -33,18 +33,24 @@ func Gate(ctx context.Context, p Part, t *Target, o *Options, old, new func() *e
 	}
 	defer st.close()
 	st.part, st.progress = p, newClock([]Part{p}, o.Progress).part(0)
-	opts := bench.Options{
-		Load: bench.Load{Duration: o.load(4*time.Second, 30*time.Second).Duration}, Rounds: o.Rounds,
-		SliceOps: p.slice, Seed: o.Seed, Progress: st.progress,
+	s, opts := st.batch(old, new)
+	return bench.Gate(ctx, s, opts)
+}
+
+// batch is what one batch of the gate measures, and how.
+func (s *stage) batch(old, new func() *exec.Cmd) (bench.Scenario, *bench.Options) {
+	p := s.part
+	opts := &bench.Options{
+		Load: bench.Load{Duration: s.opts.load(4*time.Second, 30*time.Second).Duration}, Rounds: s.opts.Rounds,
+		SliceOps: p.slice, Seed: s.opts.Seed, Progress: s.progress, Counters: s.counters(),
 	}
 	if p.count > 0 {
 		// Steps adapt to the servers' pace, so that one write differs from the next a little.
 		opts.CountOps = max(p.count, 40)
 	}
-	opts.Counters = st.counters()
-	return bench.Gate(ctx, bench.Scenario{Name: p.Name, Doc: p.Doc, Variants: []bench.Variant{
+	return bench.Scenario{Name: p.Name, Doc: p.Doc, Variants: []bench.Variant{
 		bench.Remote("old", p.Name, p.Doc, old), bench.Remote("new", p.Name, p.Doc, new),
-	}}, &opts)
+	}}, opts
 }
 
 // Serve does the operations of one part as another process asks for them, until in ends: for Gate those of the variant

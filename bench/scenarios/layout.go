@@ -32,9 +32,14 @@ func evenLayout(n int) *layout {
 
 // holders tells for each master whether it has one of the copies.
 func (l *layout) holders(copies []uint16) []bool {
-	has := make([]bool, len(l.slots))
+	has, without := make([]bool, len(l.slots)), len(l.slots)
 	for _, slot := range copies {
-		has[l.owner[slot]] = true
+		if m := l.owner[slot]; !has[m] {
+			has[m] = true
+			if without--; without == 0 {
+				break
+			}
+		}
 	}
 	return has
 }

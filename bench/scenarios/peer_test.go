@@ -89,7 +89,7 @@ func peerIn(t *testing.T, name, mode string) Peer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Peer{Name: name, Command: []string{"/usr/bin/env", peerMode + "=" + mode, self}}
+	return Peer{Name: name, Command: []string{"/usr/bin/env", endsAtOnce, peerMode + "=" + mode, self}}
 }
 
 func TestPeer(t *testing.T) {

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/shardkit/shardkit/bench"
@@ -74,12 +75,19 @@ func numberedNodes(n int) []ring.Node {
 	return ring.Nodes(names...)
 }
 
-// lookUp is a variant that looks up different keys each time.
-func lookUp(name string, find func(key string) int) bench.Variant {
+var lookedUp = sync.OnceValue(func() []string {
 	keys := make([]string, 1<<16)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("user:%09d", i*7919)
-		find(keys[i]) // what is found once, and kept
+	}
+	return keys
+})
+
+// lookUp is a variant that looks up different keys each time.
+func lookUp(name string, find func(key string) int) bench.Variant {
+	keys := lookedUp()
+	for _, key := range keys {
+		find(key) // what is found once, and kept
 	}
 	at, sum := 0, 0
 	return bench.Func(name, func(context.Context) error {

@@ -112,6 +112,9 @@ func TestRing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i := range parts {
+		parts[i].count = 4
+	}
 	results, err := Run(t.Context(), parts, nil, &Options{Duration: 100 * time.Millisecond, Rounds: 5, Seed: 1})
 	if err != nil || len(results) != 2 || len(results[0].Variants) != 5 || len(results[1].Variants) != 6 { // each with the baseline's twin
 		t.Fatalf("got %+v, %v, want two parts", results, err)
