@@ -23,7 +23,7 @@ func TestMedian(t *testing.T) {
 
 // An interval that is said to hold the truth 99 times of 100 must do so.
 func TestBootstrapIntervalCoversTheTruth(t *testing.T) {
-	const truth, trials = 0.25, 100
+	const truth, trials = 0.25, 50
 	for name, noise := range map[string]func(*rand.Rand) float64{
 		"normal":      func(r *rand.Rand) float64 { return 0.1 * r.NormFloat64() },
 		"heavy tails": func(r *rand.Rand) float64 { return 0.1 * math.Tan(math.Pi*(r.Float64()-0.5)) },
@@ -126,7 +126,7 @@ func TestInterleavedVariantsOnThisMachine(t *testing.T) {
 		metric string
 		seeds  uint64
 	}{
-		{Load{Duration: 500 * time.Millisecond}, "response_p50", 5},
+		{Load{Duration: 500 * time.Millisecond}, "response_p50", 3},
 		{Load{Mode: Open, Rate: 5000, Duration: 900 * time.Millisecond}, "service_p50", 3},
 	} {
 		t.Run(test.metric, func(t *testing.T) {

@@ -29,7 +29,7 @@ func TestBalance(t *testing.T) {
 			rnd := random(t)
 			untilWithin(t, c.worst, "the worst share", func() float64 {
 				var all []float64
-				for range max(times(200), 40) {
+				for range max(times(200), 10) {
 					all = append(all, excess(mustNew(t, Nodes(randomNames(rnd, c.nodes)...), nil)))
 				}
 				slices.Sort(all)

@@ -47,7 +47,7 @@ func TestExactExtraMoves(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			rnd := random(t)
 			untilWithin(t, 0.4, "what moved between two others", func() float64 {
-				sets := max(times(200), 8)
+				sets := max(times(200), 3)
 				worst, mean := 0.0, 0.0
 				for range sets {
 					names := randomNames(rnd, n+1)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardkit/shardkit/ring"
 	"github.com/shardkit/shardkit/ring/internal/golden"
 )
 
@@ -21,7 +22,11 @@ const goldenFile = "testdata/golden.txt"
 // Where keys are never changes: not with a version, for caches would be cold, and not with the architecture, for processes
 // would disagree.
 func TestGolden(t *testing.T) {
-	lines, err := golden.Lines()
+	every := 1
+	if ring.RaceEnabled && !*update { // 386 meets them all
+		every = 3
+	}
+	lines, err := golden.Lines(every)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +36,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	compareGolden(t, got)
+	compareGolden(t, got, every)
 }
 
 func TestGoldenOnOtherArchitectures(t *testing.T) {
@@ -71,24 +76,27 @@ func TestGoldenOnOtherArchitectures(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v: %v", command, err)
 			}
-			compareGolden(t, string(out))
+			compareGolden(t, string(out), 1)
 		})
 	}
 }
 
-func compareGolden(t *testing.T, got string) {
+func compareGolden(t *testing.T, got string, every int) {
 	t.Helper()
 	want, err := os.ReadFile(goldenFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got == string(want) {
-		return
+	gotLines, wantLines := strings.Split(got, "\n"), []string{}
+	for i, line := range strings.Split(strings.TrimSuffix(string(want), "\n"), "\n") {
+		if i%every == 0 {
+			wantLines = append(wantLines, line)
+		}
 	}
-	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(string(want), "\n")
+	wantLines = append(wantLines, "")
 	for i := range max(len(gotLines), len(wantLines)) {
 		if i >= len(gotLines) || i >= len(wantLines) || gotLines[i] != wantLines[i] {
-			t.Fatalf("differs from %s, first in line %d:\ngot  %q\nwant %q", goldenFile, i+1, gotLines[i:min(i+1, len(gotLines))], wantLines[i:min(i+1, len(wantLines))])
+			t.Fatalf("differs from %s, first in line %d:\ngot  %q\nwant %q", goldenFile, i*every+1, gotLines[i:min(i+1, len(gotLines))], wantLines[i:min(i+1, len(wantLines))])
 		}
 	}
 }

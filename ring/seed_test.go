@@ -21,10 +21,10 @@ func random(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// times is n, or a fortieth of it under the race detector.
+// times is n, or a hundredth of it under the race detector.
 func times(n int) int {
 	if raceEnabled {
-		return (n + 39) / 40
+		return (n + 99) / 100
 	}
 	return n
 }

@@ -71,7 +71,8 @@ func be(mode string) {
 
 func self(as string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), mode+"="+as)
+	// With the race detector a process waits for a second before it ends.
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", mode+"="+as)
 	return cmd
 }
 

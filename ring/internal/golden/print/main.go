@@ -10,7 +10,7 @@ import (
 )
 
 func main() {
-	lines, err := golden.Lines()
+	lines, err := golden.Lines(1)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
