@@ -69,17 +69,17 @@ func (s session) must(request map[string]any) {
 }
 
 func TestPeer(t *testing.T) {
-	for _, way := range []string{"./peer", "./peer-cluster"} {
-		t.Run(way, func(t *testing.T) { testPeer(t, way) })
-	}
-}
-
-func testPeer(t *testing.T, way string) {
 	// Node.js and a package registry are no part of what the project needs.
 	if text, err := start(t); err != nil {
 		t.Skipf("the peer does not run here: %s (%v)", text, err)
 	}
 	c := harnesstest.Cluster(t, harness.Options{Private: true, Password: "secret"})
+	for _, way := range []string{"./peer", "./peer-cluster"} {
+		t.Run(way, func(t *testing.T) { testPeer(t, c, way) })
+	}
+}
+
+func testPeer(t *testing.T, c *harness.Cluster, way string) {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), Password: "secret"})
 	defer client.Close()
 	cmd := exec.Command(way)
@@ -103,7 +103,7 @@ func testPeer(t *testing.T, way string) {
 	s := session{t, in, bufio.NewReader(out)}
 
 	var keys []string
-	for slot := uint16(0); slot < slotmap.Slots; slot += 7 {
+	for slot := uint16(0); slot < slotmap.Slots; slot += 31 {
 		keys = append(keys, slotmap.KeyForSlot("peer", slot))
 	}
 	holds := func(when string, want ...string) {

@@ -70,7 +70,7 @@ func run(out io.Writer) error {
 		path, _, _ := strings.Cut(m, " ")
 		found, err := read[path], error(nil)
 		if found == "" {
-			found, err = licenceOf(folders[m], allowed)
+			found, err = licenceOf(folders[m], allowed, licensecheck.Scan)
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", m, err))
@@ -113,8 +113,8 @@ func reached(dir string, folders map[string]string) error {
 	}
 }
 
-// licenceOf is the SPDX ids of the licences in a module's folder.
-func licenceOf(dir string, allowed []string) (string, error) {
+// licenceOf is the SPDX ids of the licences in a module's folder, as scan tells them from a file's text.
+func licenceOf(dir string, allowed []string, scan func([]byte) licensecheck.Coverage) (string, error) {
 	var ids []string
 	for _, pattern := range files {
 		names, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -130,7 +130,7 @@ func licenceOf(dir string, allowed []string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			cover := licensecheck.Scan(text)
+			cover := scan(text)
 			if cover.Percent < enough {
 				return "", fmt.Errorf("%s is not a licence that is known (%.0f %% of its text is)", filepath.Base(name), cover.Percent)
 			}
