@@ -417,14 +417,14 @@ func oneAway(tr *trial, fault awayFault) {
 	each := func(first, step int, do func(cache *tiercache.Cache[int], i int, key string)) {
 		wg.Go(func() {
 			for i := first; ; i += step {
+				key, pause := fmt.Sprint("later:", i), 5*time.Millisecond
+				if i < len(keys) {
+					key, pause = keys[i], time.Millisecond
+				}
 				select {
 				case <-over:
 					return
-				case <-time.After(time.Millisecond):
-				}
-				key := fmt.Sprint("later:", i)
-				if i < len(keys) {
-					key = keys[i]
+				case <-time.After(pause):
 				}
 				began := time.Now()
 				do(tr.caches[i/step%2], i, key)

@@ -77,19 +77,19 @@ func TestLoadersLive(t *testing.T) {
 // ahead of its end wins, whether the call named it or the value.
 func TestRefreshInvalidatedLive(t *testing.T) {
 	t.Parallel()
-	of := map[string]tiercache.CallOption{"Tags": tiercache.Tags("t"), "TagsOf": tiercache.TagsOf(func(int64) []string { return []string{"t"} })}
+	of := map[string]tiercache.CallOption{"Tags": tiercache.Tags("t"), "TagsOf": tiercache.TagsOf(func(int) []string { return []string{"t"} })}
 	eachClient(t, func(t *testing.T, c client) {
 		t.Parallel()
 		nodes := servers(t, 1, harness.Options{})
 		opts := &tiercache.Options{TTL: 4 * time.Second, Jitter: -1, RefreshAhead: 2 * time.Second}
-		a, b := open[int64](t, c, nodes, opts), open[int64](t, c, nodes, nil)
+		a, b := open[int](t, c, nodes, opts), open[int](t, c, nodes, nil)
 		synced(t, a, b)
 		for name, tags := range of {
 			var loads atomic.Int64
 			began, goOn := make(chan struct{}), make(chan struct{})
-			ask := func() int64 {
-				v, err := a.GetOrLoad(t.Context(), name, func(context.Context) (int64, error) {
-					n := loads.Add(1)
+			ask := func() int {
+				v, err := a.GetOrLoad(t.Context(), name, func(context.Context) (int, error) {
+					n := int(loads.Add(1))
 					if n == 2 {
 						close(began)
 						<-goOn

@@ -146,20 +146,20 @@ func TestRefreshLive(t *testing.T) {
 		t.Parallel()
 		nodes := servers(t, 1, harness.Options{})
 		opts := &tiercache.Options{TTL: 4 * time.Second, Jitter: -1, RefreshAhead: 2 * time.Second}
-		a, b := open[int64](t, c, nodes, opts), open[int64](t, c, nodes, opts)
+		a, b := open[int](t, c, nodes, opts), open[int](t, c, nodes, opts)
 		synced(t, a, b)
 		var loads atomic.Int64
 		hold := make(chan struct{}, 100)
 		held := make(chan struct{}, 100)
-		load := func(context.Context) (int64, error) {
-			n := loads.Add(1)
+		load := func(context.Context) (int, error) {
+			n := int(loads.Add(1))
 			if n == 3 {
 				held <- struct{}{}
 				<-hold
 			}
 			return n, nil
 		}
-		ask := func(c *tiercache.Cache[int64]) int64 {
+		ask := func(c *tiercache.Cache[int]) int {
 			v, err := c.GetOrLoad(t.Context(), "k", load)
 			ok(t, err)
 			return v
@@ -181,7 +181,7 @@ func TestRefreshLive(t *testing.T) {
 		mustDelete(t, b, "k")
 		close(hold)
 		within(t, time.Minute, "that fill is refused", func() bool { return a.Stats().RefusedFills+b.Stats().RefusedFills == 1 })
-		for _, c := range []*tiercache.Cache[int64]{a, b} {
+		for _, c := range []*tiercache.Cache[int]{a, b} {
 			within(t, bound, "it stays deleted", func() bool { _, err := c.Get(t.Context(), "k"); return errors.Is(err, tiercache.ErrNotFound) })
 		}
 	})

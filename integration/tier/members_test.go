@@ -49,12 +49,12 @@ func TestMembersUnderLoad(t *testing.T) {
 					if cache.Set(context.Background(), fmt.Sprint("key", key), version) == nil {
 						h.ack(key, version)
 					}
-					time.Sleep(time.Millisecond)
+					time.Sleep(4 * time.Millisecond)
 				}
 			})
 			for range 2 {
 				wg.Go(func() {
-					for ctx.Err() == nil {
+					for ; ctx.Err() == nil; time.Sleep(4 * time.Millisecond) {
 						key, began := rand.IntN(keys), time.Now()
 						got, err := cache.Get(context.Background(), fmt.Sprint("key", key))
 						if len(cache.Members().Missing) > 0 {

@@ -63,7 +63,7 @@ func TestForeignChanges(t *testing.T) {
 				t.Parallel()
 				nodes := servers(t, 1, harness.Options{Args: ch.args})
 				a := open[int](t, c, nodes, &tiercache.Options{Tracking: true})
-				rounds := 5
+				rounds := 3
 				if long() {
 					rounds = 25
 				}
