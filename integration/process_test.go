@@ -109,7 +109,7 @@ func (j writerJob) run() error {
 // numbers. With SHARDKIT_LONG=1 they are 16384, and nobody pauses.
 func TestEightProcessesConverge(t *testing.T) {
 	last := 3 * time.Second
-	job := writerJob{Slots: 1024, Pause: 100 * time.Millisecond}
+	job := writerJob{Slots: 512, Pause: 150 * time.Millisecond}
 	if os.Getenv("SHARDKIT_LONG") == "1" {
 		last, job = 30*time.Second, writerJob{}
 	}

@@ -206,6 +206,19 @@ func TestTLSAndDocumentedUsers(t *testing.T) {
 	}))
 	reads := append(readerWork[:len(readerWork):len(readerWork)], asked(readerWork[0].do))
 
+	for _, client := range clients { // which leaves what the users find
+		t.Run("default/"+client.name, func(t *testing.T) {
+			b, err := client.open(t, c.Addrs(), admin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			do(t, b, "SADD", "subs:{06S}", "a", "y")
+			do(t, b, "ZADD", "subs:{06S}:z", "7", "a", "8", "y")
+			if failed, _ := run(t, b, "default", publisherWork); len(failed) > 0 {
+				t.Fatalf("as the default user: %q", failed)
+			}
+		})
+	}
 	for user, works := range map[string][]work{"publisher": publishes, "scriptless": publishes, "reader": reads} {
 		var rights []string
 		for _, rule := range strings.Fields(users[user]) {
@@ -216,15 +229,6 @@ func TestTLSAndDocumentedUsers(t *testing.T) {
 		needed := map[string]bool{}
 		for _, client := range clients {
 			t.Run(user+"/"+client.name, func(t *testing.T) {
-				b, err := client.open(t, c.Addrs(), admin)
-				if err != nil {
-					t.Fatal(err)
-				}
-				do(t, b, "SADD", "subs:{06S}", "a", "y")
-				do(t, b, "ZADD", "subs:{06S}:z", "7", "a", "8", "y")
-				if failed, _ := run(t, b, "nobody", publisherWork); len(failed) > 0 {
-					t.Fatalf("as the default user: %q", failed)
-				}
 				as := login{name: user, password: "secret", tls: c.TLS()}
 				own, err := client.open(t, c.Addrs(), as)
 				if err != nil {

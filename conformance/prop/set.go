@@ -20,12 +20,12 @@ var setCases = []conformance.Case{
 	{
 		ID: "PR-201", Name: "as-a-plain-set", Profile: conformance.Replset, Level: conformance.Core, Tier: conformance.Property,
 		Requirement: "after any sequence of publish, add, remove, apply, clear, damage, verify and reconcile, every replica holds what a plain set would, or what damage left there, and every read and verification tells which",
-		Run:         func(t *conformance.T) { sequences(t, fewer(300, 10), nil) },
+		Run:         func(t *conformance.T) { sequences(t, fewer(300, 20), nil) },
 	},
 	{
 		ID: "PR-202", Name: "as-a-plain-set-while-slots-move", Profile: conformance.Replset, Level: conformance.Core, Tier: conformance.Live,
 		Requirement: "the same while slots, the home slot among them, move to other masters between the steps",
-		Run:         func(t *conformance.T) { sequences(t, fewer(60, 5), t.Cluster()) },
+		Run:         func(t *conformance.T) { sequences(t, fewer(60, 10), t.Cluster()) },
 	},
 }
 

@@ -35,7 +35,7 @@ var slotCases = []conformance.Case{
 		ID: "PR-003", Name: "beside-its-key-on-the-server", Profile: conformance.Slots, Level: conformance.Core, Tier: conformance.Live,
 		Requirement: "the same by what CLUSTER KEYSLOT answers",
 		Run: func(t *conformance.T) {
-			besideItsKey(t, fewer(4000, 16), func(keys ...string) []uint16 {
+			besideItsKey(t, fewer(4000, 40), func(keys ...string) []uint16 {
 				cmds := make([][]string, len(keys))
 				for i, key := range keys {
 					cmds[i] = []string{"CLUSTER", "KEYSLOT", key}
