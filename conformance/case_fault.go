@@ -463,11 +463,14 @@ func reshardUnderASet(t *T) {
 	ctx, stop := context.WithCancel(t.ctx)
 	var others sync.WaitGroup
 	defer func() { stop(); others.Wait() }()
-	reads, moves := 0, 0
+	var reads, moves atomic.Int64
 	others.Go(func() {
 		rnd := t.Rand("reader")
 		last := map[int]int64{}
-		for ; ctx.Err() == nil; reads++ {
+		pace := time.NewTicker(2 * time.Millisecond)
+		defer pace.Stop()
+		for ; ctx.Err() == nil; reads.Add(1) {
+			<-pace.C
 			slot := moved[rnd.IntN(len(moved))]
 			got, err := reader.Members(ctx, t.KeyIn(slot, "x"))
 			if ctx.Err() != nil {
@@ -486,7 +489,7 @@ func reshardUnderASet(t *T) {
 	})
 	others.Go(func() {
 		to, back := other, owner
-		for ; ctx.Err() == nil; moves++ {
+		for ; ctx.Err() == nil; moves.Add(1) {
 			if err := t.Cluster().MoveSlots(context.WithoutCancel(ctx), to, moved...); err != nil {
 				t.mu.Lock()
 				t.ended = &ending{StatusError, ReasonSetup, err.Error()}
@@ -496,17 +499,22 @@ func reshardUnderASet(t *T) {
 			to, back = back, to
 		}
 	})
-	for start := time.Now(); time.Since(start) < 2*time.Second && !t.Failed(); {
+	pace := time.NewTicker(5 * time.Millisecond)
+	defer pace.Stop()
+	for start := time.Now(); time.Since(start) < time.Second || time.Since(start) < t.Scale(10*time.Second) && (moves.Load() < 4 || reads.Load() < 50); <-pace.C {
 		newest.Add(1)
 		if err := s.Publish(t.ctx, generation(newest.Load())); err != nil {
 			t.Errorf("Publish while slots move: %v", err)
 		}
+		if t.Failed() {
+			break
+		}
 	}
 	stop()
 	others.Wait()
-	t.Logf("%d publishes and %d reads during %d moves of %d slots", newest.Load(), reads, moves, len(moved))
-	if moves == 0 || reads == 0 {
-		t.Broken("%d moves, %d reads: this shows nothing", moves, reads)
+	t.Logf("%d publishes and %d reads during %d moves of %d slots", newest.Load(), reads.Load(), moves.Load(), len(moved))
+	if moves.Load() == 0 || reads.Load() == 0 {
+		t.Broken("%d moves, %d reads: this shows nothing", moves.Load(), reads.Load())
 	}
 	t.move(owner, moved...)
 	t.WantReplicas("in the end", s, append(slots, s.HomeSlot()), generation(newest.Load())...)

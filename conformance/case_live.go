@@ -68,7 +68,7 @@ var liveCases = []Case{
 		Run: func(t *T) {
 			b, all := t.Backend(), Spread(slotmap.Slots)
 			s := t.Set(b, "set", replset.Options{})
-			members := make([]string, 64)
+			members := make([]string, 8)
 			for i := range members {
 				members[i] = fmt.Sprint("user-", 1000+i)
 			}
@@ -164,7 +164,7 @@ var liveCases = []Case{
 
 // life is a set's whole life, with what it must hold after each step.
 func life(t *T, as func(replset.Backend) replset.Backend) {
-	slots := Spread(96)
+	slots := Spread(48)
 	s := t.Set(as(t.Backend()), "set", replset.Options{Slots: slots})
 	many, numbers := make([]string, 700), make([]string, 200)
 	for i := range many {
@@ -317,7 +317,7 @@ func foreignKeys(t *T) {
 }
 
 func racingWriters(t *T) {
-	slots := Spread(256)
+	slots := Spread(96)
 	const writers, rounds = 4, 6
 	var wg sync.WaitGroup
 	for w := range writers {
