@@ -7,6 +7,9 @@ released := $(shell sed -n -e 's/ *release$$//p' modules.txt)
 # tools/dev holds the tools' versions apart from the workspace's; containers need Docker, and have make test-matrix.
 packages := $(patsubst %,./%/...,$(filter-out tools/dev harness/tcredis integration/containers,$(modules)))
 
+# SQLite, translated into Go, takes half a minute to compile with the race detector.
+slow := ./examples/sqlite/...
+
 help: ## list the tasks
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -15,7 +18,8 @@ demo: ## see a replicated set at work on a real 3-master Redis Cluster
 	@mkdir -p bin && go build -o bin/shardkit ./cmd/shardkit && bin/shardkit demo
 
 test: bin/gotestsum ## run every module's tests, with -race where it works, on real servers
-	@tools/dev/run-tests $(packages)
+	@tools/dev/run-tests $(filter-out $(slow),$(packages))
+	@tools/dev/run-tests -race=false $(slow)
 
 test-speed: ## run without the race detector what it distorts: speed, allocations, and the bounds of package ring in full
 	go test -count=1 -run "Speed|Alloc|Faster|HitRatio" ./slotmap/... ./tiercache ./tools/peers/...
@@ -39,7 +43,7 @@ defects: ## print each deliberately broken implementation, and the case of the s
 	@set -o pipefail; SHARDKIT_LONG=1 go test -count=1 -v -run '^TestDefects$$' ./conformance | sed -n '/^DEFECT/,$$p'
 
 # The tests that do more with SHARDKIT_LONG=1, by name. make test has run them under the race detector; here it is the number that counts.
-long := CopiesAreRead|MutationsAreCaught|Outages|Interleavings|NoOldValueAfterTheBound|Pressure|FailoverPressure|TwoViews|OneAway|Detection|HotSpread|HotFrozen|MembersUnderLoad|ForeignChanges|TrackingConnectionLost|TagModel|TagModelLive|TagLive|DeletePrefixLive|ShardLostUnderLoad|FullSpeed|LiveReshard|EightProcessesConverge|TLSAndDocumentedUsers|Defects|ReferenceBackend|RecoveryAfterMasterIsLost|ConformOnAClusterOfSomebodyElse|GateCountsWritesExactly|Failover
+long := CopiesAreRead|MutationsAreCaught|Outages|Interleavings|NoOldValueAfterTheBound|Pressure|FailoverPressure|TwoViews|OneAway|Detection|HotSpread|HotFrozen|MembersUnderLoad|ForeignChanges|TrackingConnectionLost|TagModel|TagModelLive|TagLive|DeletePrefixLive|ShardLostUnderLoad|FullSpeed|LiveReshard|EightProcessesConverge|TLSAndDocumentedUsers|Defects|ReferenceBackend|RecoveryAfterMasterIsLost|ConformOnAClusterOfSomebodyElse|GateCountsWritesExactly|Failover|BenchPeerThatIsMissing
 test-long: bin/gotestsum servers ## check the adapters, and a cache while all breaks, on Redis 7.0, Redis 8.0 and Valkey 8.1, and run what takes too long for make test
 	@tools/dev/test-long '^Test($(long))$$' ./integration/tier ./tiercache/soak ./integration/proxy ./integration ./tiercache ./conformance ./bench/scenarios ./backends/rueidis ./cmd/shardkit
 

@@ -28,7 +28,7 @@ func TestBenchGate(t *testing.T) {
 	bin, dir := binary(t), t.TempDir()
 	comment := filepath.Join(dir, "comment.md")
 	got := shardkit(t, t.Context(), "", "bench", "gate", "--old", bin, "--new", bin, "--addr", c.Addrs()[0],
-		"--duration", "300ms", "--rounds", "5", "--markdown", comment, "--out", dir, "intersect-100", "ring-nodes")
+		"--duration", "50ms", "--rounds", "5", "--markdown", comment, "--out", dir, "intersect-100", "ring-nodes")
 	// How noisy the machine is decides on the outcome; what is exact is the same.
 	if got.code == exitFailed || !strings.Contains(got.out, "redis_commands") || !strings.Contains(got.out, "noise") || !strings.Contains(got.out, "ring-nodes") {
 		t.Errorf("got %+v", got)

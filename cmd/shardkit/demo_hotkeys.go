@@ -124,7 +124,11 @@ func (c demoHotkeysCmd) measure(ctx context.Context, addrs []string) (*hotFound,
 					return err
 				}
 			}
-			shares[i], err = c.read(ctx, programs, addrs)
+			soon := time.Second
+			if reads < 0 {
+				soon = 0
+			}
+			shares[i], err = c.read(ctx, programs, addrs, soon)
 			if err != nil || reads < 0 {
 				return err
 			}
@@ -178,9 +182,10 @@ func openCaches(addrs []string, n int, o *tiercache.Options) (caches []*tiercach
 	return caches, end, nil
 }
 
-// read lets all readers read, first until keys have become hot, then for as long as is
-// measured, and returns each server's part of the commands of that time.
-func (c demoHotkeysCmd) read(ctx context.Context, programs []*tiercache.Cache[int], addrs []string) ([]float64, error) {
+// read lets all readers read, first until keys have become hot, which takes less than
+// soon, then for as long as is measured, and returns each server's part of the
+// commands of that time.
+func (c demoHotkeysCmd) read(ctx context.Context, programs []*tiercache.Cache[int], addrs []string, soon time.Duration) ([]float64, error) {
 	reading, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -199,7 +204,7 @@ func (c demoHotkeysCmd) read(ctx context.Context, programs []*tiercache.Cache[in
 			})
 		}
 	}
-	if err := pause(ctx, time.Second); err != nil {
+	if err := pause(ctx, soon); err != nil {
 		return nil, err
 	}
 	before, err := served(ctx, addrs)
