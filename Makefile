@@ -7,6 +7,8 @@ released := $(shell sed -n -e 's/ *release$$//p' modules.txt)
 # tools/dev holds the tools' versions apart from the workspace's; containers need Docker, and have make test-matrix.
 packages := $(patsubst %,./%/...,$(filter-out tools/dev harness/tcredis integration/containers,$(modules)))
 
+# Whose tests wait the most: they begin first, so that others fill the time.
+first := ./cmd/shardkit/... ./bench/scenarios/... ./integration/...
 # SQLite, translated into Go, takes half a minute to compile with the race detector.
 slow := ./examples/sqlite/...
 
@@ -18,7 +20,7 @@ demo: ## see a replicated set at work on a real 3-master Redis Cluster
 	@mkdir -p bin && go build -o bin/shardkit ./cmd/shardkit && bin/shardkit demo
 
 test: bin/gotestsum ## run every module's tests, with -race where it works, on real servers
-	@tools/dev/run-tests $(filter-out $(slow),$(packages))
+	@tools/dev/run-tests $(first) $(filter-out $(first) $(slow),$(packages))
 	@tools/dev/run-tests -race=false $(slow)
 
 test-speed: ## run without the race detector what it distorts: speed, allocations, and the bounds of package ring in full
