@@ -158,11 +158,11 @@ func TestSpreadStays(t *testing.T) {
 		heat(t, a, "k", 1)
 		heat(t, b, "k", 1)
 		before := a.Stats()
-		const reads = 30_000
+		const reads = 6000
 		for range reads {
 			wantGet(t, a, "k", 1)
 			wantGet(t, b, "k", 1)
-			time.Sleep(time.Millisecond)
+			time.Sleep(5 * time.Millisecond)
 		}
 		after := a.Stats()
 		if got := after.CopyHits - before.CopyHits; got != reads*2/3 {
@@ -251,7 +251,7 @@ func TestFrozenHolders(t *testing.T) {
 func TestCopyBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := 0
-		for i := range 40 {
+		for i := range 20 {
 			shelves := newShelves(3)
 			writer, reader := shelves.networks(), shelves.networks()
 			reader.each(func(f *faulty) { f.delay = upTo(uint64(i), 20*time.Millisecond) })
@@ -272,7 +272,7 @@ func TestCopyBound(t *testing.T) {
 			for _, name := range b.HotKeys()[0].Shards[1:] {
 				writer[name].cut.Store(true)
 			}
-			time.Sleep(time.Duration(i) * 53 * time.Millisecond)
+			time.Sleep(time.Duration(i) * 106 * time.Millisecond)
 			reader[owner].swallow.Store(true)
 			mustSet(t, a, "k", 2)
 			written := time.Now()

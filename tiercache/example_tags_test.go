@@ -18,7 +18,7 @@ func ExampleTags() {
 	}
 	defer users.Close()
 	for id, name := range map[string]string{"user:1": "Ada", "user:2": "Bob"} {
-		if err := users.Set(ctx, id, user{name}, tiercache.Tags("team:7")); err != nil {
+		if err := users.Set(ctx, id, user{name, "7"}, tiercache.Tags("team:7")); err != nil {
 			fmt.Println(err)
 		}
 	}
@@ -35,20 +35,19 @@ func ExampleTags() {
 
 func ExampleTagsOf() {
 	ctx := context.Background()
-	type order struct{ ID, Customer string }
-	orders, err := tiercache.New[order](map[string]tiercache.Shard{"a": memory.New(nil)}, nil)
+	users, err := tiercache.New[user](map[string]tiercache.Shard{"a": memory.New(nil)}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer orders.Close()
-	byCustomer := tiercache.TagsOf(func(o order) []string { return []string{"customer:" + o.Customer} })
-	load := func(context.Context) (order, error) { return order{"17", "ada"}, nil } // whose it is, the database says
-	if _, err := orders.GetOrLoad(ctx, "order:17", load, byCustomer); err != nil {
+	defer users.Close()
+	byTeam := tiercache.TagsOf(func(u user) []string { return []string{"team:" + u.Team} })
+	load := func(context.Context) (user, error) { return user{"Ada", "7"}, nil } // whose team it is, the database says
+	if _, err := users.GetOrLoad(ctx, "user:1", load, byTeam); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println(orders.InvalidateTag(ctx, "customer:ada"))
-	_, err = orders.Get(ctx, "order:17")
+	fmt.Println(users.InvalidateTag(ctx, "team:7"))
+	_, err = users.Get(ctx, "user:1")
 	fmt.Println(err)
 	// Output:
 	// <nil>

@@ -14,20 +14,20 @@ import (
 )
 
 // fleet opens caches of as many processes, each with its own way to the shards.
-func fleet(t *testing.T, n int, opts *tiercache.Options) (caches []*tiercache.Cache[int64], networks []*faulty) {
+func fleet(t *testing.T, n int, opts *tiercache.Options) (caches []*tiercache.Cache[int], networks []*faulty) {
 	t.Helper()
 	shard := memory.New(nil)
 	for range n {
 		f := &faulty{Shard: shard, delay: upTo(uint64(len(networks)), 2*time.Millisecond)}
 		networks = append(networks, f)
-		caches = append(caches, open[int64](t, one(f), opts))
+		caches = append(caches, open[int](t, one(f), opts))
 	}
 	synced(t, caches...)
 	return caches, networks
 }
 
 // ask has every cache load k at one time, and returns how long the slowest took.
-func ask(t *testing.T, caches []*tiercache.Cache[int64], load tiercache.Loader[int64], check func(v int64, err error)) time.Duration {
+func ask(t *testing.T, caches []*tiercache.Cache[int], load tiercache.Loader[int], check func(v int, err error)) time.Duration {
 	t.Helper()
 	began := time.Now()
 	var wg sync.WaitGroup
@@ -49,7 +49,7 @@ func TestFleetLoadsOnce(t *testing.T) {
 		var s source
 		s.value.Store(3)
 		s.takes.Store(int64(500 * time.Millisecond))
-		took := ask(t, caches, s.load, func(v int64, err error) {
+		took := ask(t, caches, s.load, func(v int, err error) {
 			if v != 3 || err != nil {
 				t.Errorf("got %v, %v", v, err)
 			}
@@ -72,7 +72,7 @@ func TestFleetLeaderGone(t *testing.T) {
 		leading := make(chan struct{})
 		hang := make(chan struct{})
 		defer close(hang)
-		go caches[0].GetOrLoad(context.Background(), "k", func(ctx context.Context) (int64, error) {
+		go caches[0].GetOrLoad(context.Background(), "k", func(ctx context.Context) (int, error) {
 			close(leading)
 			<-hang
 			return 1, nil
@@ -82,7 +82,7 @@ func TestFleetLeaderGone(t *testing.T) {
 		var s source
 		s.value.Store(2)
 		s.takes.Store(int64(500 * time.Millisecond))
-		took := ask(t, caches[1:], s.load, func(v int64, err error) {
+		took := ask(t, caches[1:], s.load, func(v int, err error) {
 			if v != 2 || err != nil {
 				t.Errorf("got %v, %v", v, err)
 			}
@@ -99,12 +99,12 @@ func TestFleetLeaderFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caches, _ := fleet(t, 4, &fleetOptions)
 		var running, most atomic.Int64
-		took := ask(t, caches, func(context.Context) (int64, error) {
+		took := ask(t, caches, func(context.Context) (int, error) {
 			most.Store(max(most.Load(), running.Add(1)))
 			time.Sleep(100 * time.Millisecond)
 			running.Add(-1)
 			return 0, errDown
-		}, func(_ int64, err error) {
+		}, func(_ int, err error) {
 			if !errors.Is(err, errDown) {
 				t.Errorf("got %v, want the loader's error", err)
 			}
@@ -121,7 +121,7 @@ func TestFleetAlwaysEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shard := memory.New(nil)
 		opts := tiercache.Options{FleetWait: time.Second, LoadTimeout: 5 * time.Second}
-		caches := []*tiercache.Cache[int64]{open[int64](t, one(shard), &opts)}
+		caches := []*tiercache.Cache[int]{open[int](t, one(shard), &opts)}
 		synced(t, caches...)
 		// Markers of others stand all the time: each is taken away and left anew, so that
 		// no wait for one is ever over.
@@ -129,7 +129,7 @@ func TestFleetAlwaysEnds(t *testing.T) {
 		var others sync.WaitGroup
 		defer others.Wait()
 		defer stop()
-		other := open[int64](t, one(shard), nil)
+		other := open[int](t, one(shard), nil)
 		others.Go(func() {
 			for ctx.Err() == nil {
 				shard.Do(ctx, []string{"DEL", "tc:k"})
@@ -140,7 +140,7 @@ func TestFleetAlwaysEnds(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		var s source
 		s.value.Store(4)
-		took := ask(t, caches, s.load, func(v int64, err error) {
+		took := ask(t, caches, s.load, func(v int, err error) {
 			if v != 4 || err != nil {
 				t.Errorf("got %v, %v", v, err)
 			}
@@ -155,11 +155,11 @@ func TestFleetAlwaysEnds(t *testing.T) {
 func TestFleetShardGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		caches, networks := fleet(t, 2, &fleetOptions)
-		go caches[0].GetOrLoad(context.Background(), "k", func(ctx context.Context) (int64, error) { <-ctx.Done(); return 0, ctx.Err() })
+		go caches[0].GetOrLoad(context.Background(), "k", func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
 		time.Sleep(100 * time.Millisecond)
 		time.AfterFunc(300*time.Millisecond, func() { networks[1].cut.Store(true) })
 		var s source
-		took := ask(t, caches[1:], s.load, func(_ int64, err error) {
+		took := ask(t, caches[1:], s.load, func(_ int, err error) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -179,10 +179,10 @@ func TestFleetMany(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, c := range caches {
 			wg.Go(func() {
-				got, err := c.GetMany(t.Context(), keys[5*i:20+5*i], func(_ context.Context, keys []string) (map[string]int64, error) {
+				got, err := c.GetMany(t.Context(), keys[5*i:20+5*i], func(_ context.Context, keys []string) (map[string]int, error) {
 					loaded.Add(int64(len(keys)))
 					time.Sleep(300 * time.Millisecond)
-					m := map[string]int64{}
+					m := map[string]int{}
 					for _, key := range keys {
 						m[key] = 1
 					}

@@ -168,7 +168,7 @@ func TestAddedAndRemoved(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Hour) // the handover is over
+		time.Sleep(2 * time.Minute) // the handover is over
 		if err := a.Delete(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
@@ -360,7 +360,7 @@ func TestMissesAfterAdd(t *testing.T) {
 	}{{"asking the shard before", 0, false}, {"without", -1, false}, {"many, asking the shard before", 0, true}, {"many, without", -1, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				const keys, passes = 2000, 4
+				const keys, passes = 1000, 2
 				ways := newShelves(4).networks()
 				cache := open[int](t, pick(ways, "a", "b", "c"), &tiercache.Options{LocalBytes: -1, Handover: c.handover, HotReads: -1})
 				synced(t, cache)

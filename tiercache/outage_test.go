@@ -16,7 +16,7 @@ import (
 
 var (
 	outageSeed = flag.Uint64("outage.seed", 0, "seed of the outages; 0 draws one")
-	outageRuns = flag.Int("outage.runs", 0, "runs of a minute each; 0 means 30, 4 under the race detector, or 100 with SHARDKIT_LONG=1")
+	outageRuns = flag.Int("outage.runs", 0, "runs of a minute each; 0 means 30, 2 under the race detector, or 100 with SHARDKIT_LONG=1")
 )
 
 // A ledger is what was written to a key, and which of it was acknowledged when.
@@ -250,7 +250,7 @@ func TestOutages(t *testing.T) {
 	if runs == 0 {
 		runs = 30
 		if raceEnabled {
-			runs = 4
+			runs = 2 // one of each sort
 		}
 		if os.Getenv("SHARDKIT_LONG") == "1" {
 			runs = 100

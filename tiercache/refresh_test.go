@@ -19,9 +19,9 @@ var refreshOptions = tiercache.Options{TTL: 20 * time.Second, Jitter: -1, Refres
 func TestRefreshAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shard := memory.New(nil)
-		var caches []*tiercache.Cache[int64]
+		var caches []*tiercache.Cache[int]
 		for range 8 {
-			caches = append(caches, open[int64](t, one(shard), &refreshOptions))
+			caches = append(caches, open[int](t, one(shard), &refreshOptions))
 		}
 		synced(t, caches...)
 		var s source
@@ -101,7 +101,7 @@ func TestRefreshRemoved(t *testing.T) {
 			t.Run(fmt.Sprintf("here %v, set %v", here, set), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					shard := memory.New(nil)
-					a, b := open[int64](t, one(shard), &refreshOptions), open[int64](t, one(shard), nil)
+					a, b := open[int](t, one(shard), &refreshOptions), open[int](t, one(shard), nil)
 					synced(t, a, b)
 					var s source
 					s.value.Store(1)
@@ -123,7 +123,7 @@ func TestRefreshRemoved(t *testing.T) {
 						t.Fatal(err)
 					}
 					time.Sleep(2 * time.Second)
-					for _, c := range []*tiercache.Cache[int64]{a, b} {
+					for _, c := range []*tiercache.Cache[int]{a, b} {
 						if set {
 							wantGet(t, c, "k", 7)
 						} else {
@@ -144,7 +144,7 @@ func TestRefreshFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := refreshOptions
 		opts.LoadTimeout = time.Second
-		c := open[int64](t, one(memory.New(nil)), &opts)
+		c := open[int](t, one(memory.New(nil)), &opts)
 		synced(t, c)
 		var s source
 		wantLoad(t, c, &s, 0)
@@ -169,7 +169,7 @@ func TestRefreshFails(t *testing.T) {
 func TestRefreshTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shard := memory.New(nil)
-		a, b := open[int64](t, one(shard), &refreshOptions), open[int64](t, one(shard), &refreshOptions)
+		a, b := open[int](t, one(shard), &refreshOptions), open[int](t, one(shard), &refreshOptions)
 		synced(t, a, b)
 		var s source
 		wantLoad(t, a, &s, 0)

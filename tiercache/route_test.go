@@ -21,9 +21,10 @@ func TestRoutes(t *testing.T) {
 		for i := range whole.Len() {
 			rs.remotes = append(rs.remotes, &remote{name: whole.Name(i)})
 		}
-		keys := make([]string, 100)
+		keys, walks := make([]string, 100), make([][]string, 100)
 		for i := range keys {
 			keys[i] = fmt.Sprint("k", i)
+			walks[i] = whole.LocateN(keys[i], len(names))
 		}
 		for out := range 1<<len(names) - 1 {
 			var down []string
@@ -41,7 +42,7 @@ func TestRoutes(t *testing.T) {
 				grouped += len(g.keys)
 				for _, at := range g.keys {
 					rt := rs.route(keys[at])
-					walk := whole.LocateN(keys[at], len(names))
+					walk := walks[at]
 					n := slices.IndexFunc(walk, func(name string) bool { return !slices.Contains(down, name) })
 					var ahead []string
 					if rt.stand != nil {

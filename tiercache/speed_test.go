@@ -19,21 +19,20 @@ func TestLocalHitAllocs(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	type point struct{ X, Y int }
 	ctx := t.Context()
 	text := open[string](t, one(memory.New(nil)), nil)
 	shared := open[[]byte](t, one(memory.New(nil)), &tiercache.Options{Shared: true})
-	points := open[point](t, one(memory.New(nil)), nil)
+	users := open[user](t, one(memory.New(nil)), nil)
 	synced(t, text)
 	synced(t, shared)
-	synced(t, points)
+	synced(t, users)
 	mustSet(t, text, "k", "value")
 	mustSet(t, shared, "k", []byte("value"))
-	mustSet(t, points, "k", point{1, 2})
+	mustSet(t, users, "k", user{"Ada", "7"})
 	for name, get := range map[string]func(){
 		"string":        func() { text.Get(ctx, "k") },
 		"shared []byte": func() { shared.Get(ctx, "k") },
-		"plain struct":  func() { points.Get(ctx, "k") },
+		"plain struct":  func() { users.Get(ctx, "k") },
 		"GetOrLoad":     func() { text.GetOrLoad(ctx, "k", nil) },
 	} {
 		if n := testing.AllocsPerRun(1000, get); n != 0 {

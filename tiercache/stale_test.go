@@ -23,7 +23,7 @@ type source struct {
 
 var errDown = errors.New("the source is down")
 
-func (s *source) load(ctx context.Context) (int64, error) {
+func (s *source) load(ctx context.Context) (int, error) {
 	s.loads.Add(1)
 	v, down := s.value.Load(), s.down.Load()
 	select {
@@ -34,17 +34,17 @@ func (s *source) load(ctx context.Context) (int64, error) {
 	if down {
 		return 0, errDown
 	}
-	return v, nil
+	return int(v), nil
 }
 
-func wantLoad(t *testing.T, c *tiercache.Cache[int64], s *source, want int64) {
+func wantLoad(t *testing.T, c *tiercache.Cache[int], s *source, want int) {
 	t.Helper()
 	if v, err := c.GetOrLoad(t.Context(), "k", s.load); v != want || err != nil {
 		t.Fatalf("got %v, %v, want %d", v, err, want)
 	}
 }
 
-func wantDown(t *testing.T, c *tiercache.Cache[int64], s *source) {
+func wantDown(t *testing.T, c *tiercache.Cache[int], s *source) {
 	t.Helper()
 	if v, err := c.GetOrLoad(t.Context(), "k", s.load); !errors.Is(err, errDown) {
 		t.Fatalf("got %v, %v, want the loader's error", v, err)
@@ -58,7 +58,7 @@ var staleOptions = tiercache.Options{TTL: 10 * time.Second, Jitter: -1, StaleFor
 func TestStaleOnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := staleOptions
-		c := open[int64](t, one(memory.New(nil)), &opts)
+		c := open[int](t, one(memory.New(nil)), &opts)
 		synced(t, c)
 		var s source
 		s.value.Store(1)
@@ -69,9 +69,9 @@ func TestStaleOnError(t *testing.T) {
 		s.loads.Store(0)
 		for time.Until(end) > 10*time.Millisecond {
 			wantLoad(t, c, &s, 1)
-			if many, err := c.GetMany(t.Context(), []string{"k"}, func(ctx context.Context, _ []string) (map[string]int64, error) {
+			if many, err := c.GetMany(t.Context(), []string{"k"}, func(ctx context.Context, _ []string) (map[string]int, error) {
 				v, err := s.load(ctx)
-				return map[string]int64{"k": v}, err
+				return map[string]int{"k": v}, err
 			}); err != nil || many["k"] != 1 {
 				t.Fatalf("GetMany: got %v, %v", many, err)
 			}
@@ -99,7 +99,7 @@ func TestStaleOnError(t *testing.T) {
 func TestStaleBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := staleOptions
-		c := open[int64](t, one(memory.New(nil)), &opts)
+		c := open[int](t, one(memory.New(nil)), &opts)
 		synced(t, c)
 		var s source
 		wantLoad(t, c, &s, 0)
@@ -122,12 +122,12 @@ func TestStaleIsNoError(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				opts := staleOptions
 				opts.NegativeTTL = negative
-				c := open[int64](t, one(memory.New(nil)), &opts)
+				c := open[int](t, one(memory.New(nil)), &opts)
 				synced(t, c)
 				var s source
 				wantLoad(t, c, &s, 0)
 				time.Sleep(11 * time.Second)
-				if _, err := c.GetOrLoad(t.Context(), "k", func(context.Context) (int64, error) { return 0, tiercache.ErrNotFound }); !errors.Is(err, tiercache.ErrNotFound) {
+				if _, err := c.GetOrLoad(t.Context(), "k", func(context.Context) (int, error) { return 0, tiercache.ErrNotFound }); !errors.Is(err, tiercache.ErrNotFound) {
 					t.Errorf("got %v, want ErrNotFound", err)
 				}
 				time.Sleep(11 * time.Second)
@@ -142,7 +142,7 @@ func TestStaleIsNoError(t *testing.T) {
 func TestStaleLoaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := staleOptions
-		c := open[int64](t, one(memory.New(nil)), &opts)
+		c := open[int](t, one(memory.New(nil)), &opts)
 		synced(t, c)
 		var s source
 		s.value.Store(5)
@@ -150,9 +150,9 @@ func TestStaleLoaders(t *testing.T) {
 		time.Sleep(11 * time.Second)
 		hang := make(chan struct{})
 		defer close(hang)
-		for name, load := range map[string]tiercache.Loader[int64]{
-			"panics": func(context.Context) (int64, error) { panic("ouch") },
-			"hangs":  func(context.Context) (int64, error) { <-hang; return 0, nil },
+		for name, load := range map[string]tiercache.Loader[int]{
+			"panics": func(context.Context) (int, error) { panic("ouch") },
+			"hangs":  func(context.Context) (int, error) { <-hang; return 0, nil },
 		} {
 			if v, err := c.GetOrLoad(t.Context(), "k", load); v != 5 || err != nil {
 				t.Errorf("a loader that %s: got %v, %v, want the value of before", name, v, err)
@@ -174,21 +174,21 @@ func TestStaleLoaders(t *testing.T) {
 // TestStaleWritten: a value that was overwritten, deleted or flushed is not given,
 // by whom ever that was done, though loads fail.
 func TestStaleWritten(t *testing.T) {
-	for name, happen := range map[string]func(t *testing.T, shard *memory.Shard, a, b *tiercache.Cache[int64]) error{
-		"deleted here": func(t *testing.T, _ *memory.Shard, a, _ *tiercache.Cache[int64]) error {
+	for name, happen := range map[string]func(t *testing.T, shard *memory.Shard, a, b *tiercache.Cache[int]) error{
+		"deleted here": func(t *testing.T, _ *memory.Shard, a, _ *tiercache.Cache[int]) error {
 			return a.Delete(t.Context(), "k")
 		},
-		"deleted there": func(t *testing.T, _ *memory.Shard, _, b *tiercache.Cache[int64]) error {
+		"deleted there": func(t *testing.T, _ *memory.Shard, _, b *tiercache.Cache[int]) error {
 			return b.Delete(t.Context(), "k")
 		},
-		"set there, for a moment": func(t *testing.T, _ *memory.Shard, _, b *tiercache.Cache[int64]) error {
+		"set there, for a moment": func(t *testing.T, _ *memory.Shard, _, b *tiercache.Cache[int]) error {
 			return b.Set(t.Context(), "k", 9, tiercache.TTL(time.Millisecond))
 		},
-		"flushed": func(t *testing.T, shard *memory.Shard, _, _ *tiercache.Cache[int64]) error {
+		"flushed": func(t *testing.T, shard *memory.Shard, _, _ *tiercache.Cache[int]) error {
 			_, err := shard.Do(t.Context(), []string{"FLUSHALL"})
 			return err
 		},
-		"restarted": func(_ *testing.T, shard *memory.Shard, _, _ *tiercache.Cache[int64]) error {
+		"restarted": func(_ *testing.T, shard *memory.Shard, _, _ *tiercache.Cache[int]) error {
 			shard.Restart()
 			return nil
 		},
@@ -202,7 +202,7 @@ func TestStaleWritten(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					shard := memory.New(nil)
 					opts := staleOptions
-					a, b := open[int64](t, one(shard), &opts), open[int64](t, one(shard), nil)
+					a, b := open[int](t, one(shard), &opts), open[int](t, one(shard), nil)
 					synced(t, a, b)
 					var s source
 					wantLoad(t, a, &s, 0)
@@ -245,7 +245,7 @@ func TestStaleMissed(t *testing.T) {
 				shard := memory.New(nil)
 				network := &faulty{Shard: shard}
 				opts := staleOptions
-				a, b := open[int64](t, one(network), &opts), open[int64](t, one(shard), nil)
+				a, b := open[int](t, one(network), &opts), open[int](t, one(shard), nil)
 				synced(t, a, b)
 				var s source
 				wantLoad(t, a, &s, 0)
@@ -275,7 +275,7 @@ func TestStaleTracked(t *testing.T) {
 				shard := memory.New(nil)
 				opts := staleOptions
 				opts.Tracking = true
-				c := open[int64](t, one(shard), &opts)
+				c := open[int](t, one(shard), &opts)
 				synced(t, c)
 				var s source
 				wantLoad(t, c, &s, 0)
@@ -308,7 +308,7 @@ func TestStaleAlone(t *testing.T) {
 		shard := memory.New(nil)
 		network := &faulty{Shard: shard}
 		opts := staleOptions
-		a, b := open[int64](t, one(network), &opts), open[int64](t, one(shard), nil)
+		a, b := open[int](t, one(network), &opts), open[int](t, one(shard), nil)
 		synced(t, a, b)
 		var s source
 		s.value.Store(1)
@@ -346,10 +346,10 @@ func TestSoftTimeout(t *testing.T) {
 		shard := memory.New(nil)
 		opts := staleOptions
 		opts.SoftTimeout = 100 * time.Millisecond
-		c := open[int64](t, one(shard), &opts)
+		c := open[int](t, one(shard), &opts)
 		synced(t, c)
 		var s source
-		took := func(want int64) time.Duration {
+		took := func(want int) time.Duration {
 			t.Helper()
 			began := time.Now()
 			wantLoad(t, c, &s, want)
@@ -399,7 +399,7 @@ func TestSoftTimeoutAlone(t *testing.T) {
 		network := &faulty{Shard: memory.New(nil)}
 		opts := staleOptions
 		opts.SoftTimeout = 100 * time.Millisecond
-		c := open[int64](t, one(network), &opts)
+		c := open[int](t, one(network), &opts)
 		synced(t, c)
 		var s source
 		s.takes.Store(int64(5 * time.Second))
@@ -426,7 +426,7 @@ func TestStaleLost(t *testing.T) {
 				network := &faulty{Shard: memory.New(nil)}
 				opts := staleOptions
 				opts.SoftTimeout = soft
-				c := open[int64](t, one(network), &opts)
+				c := open[int](t, one(network), &opts)
 				synced(t, c)
 				var s source
 				wantLoad(t, c, &s, 0)
@@ -457,7 +457,7 @@ func TestSoftTimeoutRemoved(t *testing.T) {
 		shard := memory.New(nil)
 		opts := staleOptions
 		opts.SoftTimeout = 100 * time.Millisecond
-		a, b := open[int64](t, one(shard), &opts), open[int64](t, one(shard), nil)
+		a, b := open[int](t, one(shard), &opts), open[int](t, one(shard), nil)
 		synced(t, a, b)
 		var s source
 		s.value.Store(1)

@@ -13,39 +13,35 @@ import (
 	"github.com/shardkit/shardkit/tiercache/memory"
 )
 
-// A product says itself what it depends on.
-type product struct {
-	Name, Shop string
-}
+// A user says itself what it depends on.
+var byTeam = tiercache.TagsOf(func(p user) []string { return []string{"team:" + p.Team} })
 
-var byShop = tiercache.TagsOf(func(p product) []string { return []string{"shop:" + p.Shop} })
-
-func loadsProduct(p product) tiercache.Loader[product] {
-	return func(context.Context) (product, error) { return p, nil }
+func loadsUser(p user) tiercache.Loader[user] {
+	return func(context.Context) (user, error) { return p, nil }
 }
 
 // TestTagsOf: values have the tags that they name, whoever stores them, and others
 // keep theirs.
 func TestTagsOf(t *testing.T) {
-	stores := map[string]func(c *tiercache.Cache[product], key string, p product) error{
-		"Set": func(c *tiercache.Cache[product], key string, p product) error {
-			return c.Set(context.Background(), key, p, byShop)
+	stores := map[string]func(c *tiercache.Cache[user], key string, p user) error{
+		"Set": func(c *tiercache.Cache[user], key string, p user) error {
+			return c.Set(context.Background(), key, p, byTeam)
 		},
-		"SetMany": func(c *tiercache.Cache[product], key string, p product) error {
-			return c.SetMany(context.Background(), map[string]product{key: p, key + "other": {"other", "of another"}}, byShop)
+		"SetMany": func(c *tiercache.Cache[user], key string, p user) error {
+			return c.SetMany(context.Background(), map[string]user{key: p, key + "other": {"other", "of another"}}, byTeam)
 		},
-		"GetOrLoad": func(c *tiercache.Cache[product], key string, p product) error {
-			_, err := c.GetOrLoad(context.Background(), key, loadsProduct(p), byShop)
+		"GetOrLoad": func(c *tiercache.Cache[user], key string, p user) error {
+			_, err := c.GetOrLoad(context.Background(), key, loadsUser(p), byTeam)
 			return err
 		},
-		"GetOrReload": func(c *tiercache.Cache[product], key string, p product) error {
-			_, err := c.GetOrReload(context.Background(), key, func(context.Context, product, bool) (product, error) { return p, nil }, byShop)
+		"GetOrReload": func(c *tiercache.Cache[user], key string, p user) error {
+			_, err := c.GetOrReload(context.Background(), key, func(context.Context, user, bool) (user, error) { return p, nil }, byTeam)
 			return err
 		},
-		"GetMany": func(c *tiercache.Cache[product], key string, p product) error {
-			_, err := c.GetMany(context.Background(), []string{key, key + "other", key + "none"}, func(context.Context, []string) (map[string]product, error) {
-				return map[string]product{key: p, key + "other": {"other", "of another"}}, nil
-			}, byShop)
+		"GetMany": func(c *tiercache.Cache[user], key string, p user) error {
+			_, err := c.GetMany(context.Background(), []string{key, key + "other", key + "none"}, func(context.Context, []string) (map[string]user, error) {
+				return map[string]user{key: p, key + "other": {"other", "of another"}}, nil
+			}, byTeam)
 			return err
 		},
 	}
@@ -53,33 +49,33 @@ func TestTagsOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := shards(3)
-				a, b := open[product](t, s, nil), open[product](t, s, nil)
-				noL1 := open[product](t, s, &tiercache.Options{LocalBytes: -1})
+				a, b := open[user](t, s, nil), open[user](t, s, nil)
+				noL1 := open[user](t, s, &tiercache.Options{LocalBytes: -1})
 				synced(t, a, b, noL1)
-				all := []*tiercache.Cache[product]{a, b, noL1}
+				all := []*tiercache.Cache[user]{a, b, noL1}
 				for round := range 3 {
 					for i := range 20 {
-						if err := store(a, fmt.Sprint("k", i), product{fmt.Sprint(i), fmt.Sprint(i % 2)}); err != nil {
+						if err := store(a, fmt.Sprint("k", i), user{fmt.Sprint(i), fmt.Sprint(i % 2)}); err != nil {
 							t.Fatal(err)
 						}
 					}
 					synctest.Wait()
 					for i := range 20 {
 						for _, c := range all {
-							wantGet(t, c, fmt.Sprint("k", i), product{fmt.Sprint(i), fmt.Sprint(i % 2)})
+							wantGet(t, c, fmt.Sprint("k", i), user{fmt.Sprint(i), fmt.Sprint(i % 2)})
 						}
 					}
-					mustInvalidate(t, b, "shop:1")
+					mustInvalidate(t, b, "team:1")
 					synctest.Wait()
 					for i := range 20 {
 						for _, c := range all {
 							if i%2 == 1 {
 								wantNone(t, c, fmt.Sprint("k", i))
 							} else {
-								wantGet(t, c, fmt.Sprint("k", i), product{fmt.Sprint(i), "0"})
+								wantGet(t, c, fmt.Sprint("k", i), user{fmt.Sprint(i), "0"})
 							}
 							if name == "SetMany" || name == "GetMany" {
-								wantGet(t, c, fmt.Sprint("k", i, "other"), product{"other", "of another"})
+								wantGet(t, c, fmt.Sprint("k", i, "other"), user{"other", "of another"})
 							}
 						}
 					}
@@ -95,19 +91,19 @@ func TestTagsOf(t *testing.T) {
 // TestTagsOfBeside: tags of the call count besides.
 func TestTagsOfBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := open[product](t, one(memory.New(nil)), nil)
+		c := open[user](t, one(memory.New(nil)), nil)
 		synced(t, c)
-		for _, tag := range []string{"all", "shop:1"} {
-			if _, err := c.GetOrLoad(t.Context(), "k", loadsProduct(product{"a", "1"}), byShop, tiercache.Tags("all")); err != nil {
+		for _, tag := range []string{"all", "team:1"} {
+			if _, err := c.GetOrLoad(t.Context(), "k", loadsUser(user{"a", "1"}), byTeam, tiercache.Tags("all")); err != nil {
 				t.Fatal(err)
 			}
-			wantGet(t, c, "k", product{"a", "1"})
+			wantGet(t, c, "k", user{"a", "1"})
 			mustInvalidate(t, c, tag)
 			wantNone(t, c, "k")
 		}
-		nothing := func(context.Context) (product, error) { return product{}, tiercache.ErrNotFound }
+		nothing := func(context.Context) (user, error) { return user{}, tiercache.ErrNotFound }
 		for range 2 {
-			if _, err := c.GetOrLoad(t.Context(), "none", nothing, byShop, tiercache.Tags("all")); !errors.Is(err, tiercache.ErrNotFound) {
+			if _, err := c.GetOrLoad(t.Context(), "none", nothing, byTeam, tiercache.Tags("all")); !errors.Is(err, tiercache.ErrNotFound) {
 				t.Error(err)
 			}
 		}
@@ -115,7 +111,7 @@ func TestTagsOfBeside(t *testing.T) {
 			t.Errorf("got %d loads, want 3: two values, and one that does not exist", n)
 		}
 		mustInvalidate(t, c, "all")
-		if _, err := c.GetOrLoad(t.Context(), "none", loadsProduct(product{"b", "1"}), byShop); err != nil {
+		if _, err := c.GetOrLoad(t.Context(), "none", loadsUser(user{"b", "1"}), byTeam); err != nil {
 			t.Errorf("what did not exist was remembered in spite of its tag: %v", err)
 		}
 	})
@@ -124,20 +120,20 @@ func TestTagsOfBeside(t *testing.T) {
 // TestTagsOfRefused: what no tags can be had of is an error, for loads to those who ask, and nothing is stored.
 func TestTagsOfRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := open[product](t, one(memory.New(nil)), nil)
+		c := open[user](t, one(memory.New(nil)), nil)
 		synced(t, c)
-		load := loadsProduct(product{"a", "1"})
+		load := loadsUser(user{"a", "1"})
 		for name, opt := range map[string]tiercache.CallOption{
 			"of another type": tiercache.TagsOf(func(int) []string { return nil }),
-			"an empty tag":    tiercache.TagsOf(func(product) []string { return []string{""} }),
-			"too many": tiercache.TagsOf(func(product) (tags []string) {
+			"an empty tag":    tiercache.TagsOf(func(user) []string { return []string{""} }),
+			"too many": tiercache.TagsOf(func(user) (tags []string) {
 				for i := range 33 {
 					tags = append(tags, fmt.Sprint(i))
 				}
 				return tags
 			}),
 		} {
-			if err := c.Set(t.Context(), "k", product{}, opt); !errors.Is(err, tiercache.ErrTag) {
+			if err := c.Set(t.Context(), "k", user{}, opt); !errors.Is(err, tiercache.ErrTag) {
 				t.Errorf("%s: Set: got %v, want ErrTag", name, err)
 			}
 			if _, err := c.GetOrLoad(t.Context(), "k", load, opt); !errors.Is(err, tiercache.ErrTag) {
@@ -145,12 +141,12 @@ func TestTagsOfRefused(t *testing.T) {
 			}
 			wantNone(t, c, "k")
 		}
-		panics := tiercache.TagsOf(func(product) []string { panic("tags") })
+		panics := tiercache.TagsOf(func(user) []string { panic("tags") })
 		var p *tiercache.PanicError
 		if _, err := c.GetOrLoad(t.Context(), "k", load, panics); !errors.As(err, &p) || p.Value != "tags" {
 			t.Errorf("it panics: got %v, want a *PanicError", err)
 		}
-		if _, err := c.GetOrLoad(t.Context(), "k", load, tiercache.TagsOf[product](nil)); err != nil {
+		if _, err := c.GetOrLoad(t.Context(), "k", load, tiercache.TagsOf[user](nil)); err != nil {
 			t.Errorf("nil: got %v", err)
 		}
 	})
@@ -164,11 +160,11 @@ func (panicking) MarshalText() ([]byte, error) { panic("marshal") }
 // TestCodecPanics: a loaded value whose codec panics is an error, and frees the key.
 func TestCodecPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := open[panicking](t, one(memory.New(nil)), nil)
+		c := open[any](t, one(memory.New(nil)), nil)
 		synced(t, c)
 		for range 2 {
 			var p *tiercache.PanicError
-			if _, err := c.GetOrLoad(t.Context(), "k", func(context.Context) (panicking, error) { return panicking{}, nil }); !errors.As(err, &p) {
+			if _, err := c.GetOrLoad(t.Context(), "k", func(context.Context) (any, error) { return panicking{}, nil }); !errors.As(err, &p) {
 				t.Errorf("got %v, want a *PanicError", err)
 			}
 		}
@@ -185,21 +181,21 @@ func TestTagsOfDuringLoad(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					shard := memory.New(nil)
 					network := &faulty{Shard: shard}
-					a, b := open[product](t, one(network), nil), open[product](t, one(shard), nil)
+					a, b := open[user](t, one(network), nil), open[user](t, one(shard), nil)
 					synced(t, a, b)
 					if had {
-						mustSet(t, b, "other", product{"x", "1"}, byShop)
+						mustSet(t, b, "other", user{"x", "1"}, byTeam)
 					}
 					synctest.Wait()
 					network.swallow.Store(deaf)
-					first, second := make(chan product, 1), make(chan product, 1)
+					first, second := make(chan user, 1), make(chan user, 1)
 					var loads atomic.Int64
-					ask := func(to chan product) {
-						p, err := a.GetOrLoad(context.Background(), "k", func(context.Context) (product, error) {
-							p := product{fmt.Sprint(loads.Add(1)), "1"}
+					ask := func(to chan user) {
+						p, err := a.GetOrLoad(context.Background(), "k", func(context.Context) (user, error) {
+							p := user{fmt.Sprint(loads.Add(1)), "1"}
 							time.Sleep(300 * time.Millisecond)
 							return p, nil
-						}, byShop)
+						}, byTeam)
 						if err != nil {
 							t.Error(err)
 						}
@@ -207,7 +203,7 @@ func TestTagsOfDuringLoad(t *testing.T) {
 					}
 					go ask(first)
 					time.Sleep(100 * time.Millisecond)
-					mustInvalidate(t, b, "shop:1")
+					mustInvalidate(t, b, "team:1")
 					synctest.Wait()
 					go ask(second)
 					if p := <-first; p.Name != "1" {
@@ -218,7 +214,7 @@ func TestTagsOfDuringLoad(t *testing.T) {
 					}
 					network.swallow.Store(false)
 					time.Sleep(bound)
-					for _, c := range []*tiercache.Cache[product]{a, b} {
+					for _, c := range []*tiercache.Cache[user]{a, b} {
 						if p, err := c.Get(t.Context(), "k"); err == nil && p.Name == "1" {
 							t.Error("the load from before the invalidation is there")
 						}
@@ -233,11 +229,11 @@ func TestTagsOfDuringLoad(t *testing.T) {
 func TestTagsOfCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := &faulty{Shard: memory.New(nil)}
-		c := open[product](t, one(network), &tiercache.Options{Heartbeat: time.Hour})
+		c := open[user](t, one(network), &tiercache.Options{Heartbeat: time.Hour})
 		synced(t, c)
-		loaded := func(key, shop string) int64 {
+		loaded := func(key, team string) int64 {
 			before := network.commands.Load()
-			if _, err := c.GetOrLoad(t.Context(), key, loadsProduct(product{key, shop}), byShop); err != nil {
+			if _, err := c.GetOrLoad(t.Context(), key, loadsUser(user{key, team}), byTeam); err != nil {
 				t.Fatal(err)
 			}
 			return network.commands.Load() - before
@@ -302,18 +298,18 @@ func TestTagsOfRefreshed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := one(memory.New(nil))
-				c := open[product](t, s, &tiercache.Options{TTL: 10 * time.Second, Jitter: -1, RefreshAhead: 4 * time.Second})
-				b := open[product](t, s, nil)
+				c := open[user](t, s, &tiercache.Options{TTL: 10 * time.Second, Jitter: -1, RefreshAhead: 4 * time.Second})
+				b := open[user](t, s, nil)
 				synced(t, c, b)
 				var loads int
-				load := func(context.Context) (product, error) {
+				load := func(context.Context) (user, error) {
 					loads++
-					p := product{fmt.Sprint(loads), fmt.Sprint(loads)} // of another shop each time
+					p := user{fmt.Sprint(loads), fmt.Sprint(loads)} // of another team each time
 					time.Sleep(100 * time.Millisecond)
 					return p, nil
 				}
-				ask := func() product {
-					p, err := c.GetOrLoad(t.Context(), "k", load, byShop)
+				ask := func() user {
+					p, err := c.GetOrLoad(t.Context(), "k", load, byTeam)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -326,7 +322,7 @@ func TestTagsOfRefreshed(t *testing.T) {
 				}
 				if meanwhile {
 					time.Sleep(50 * time.Millisecond)
-					mustInvalidate(t, b, "shop:2")
+					mustInvalidate(t, b, "team:2")
 				}
 				time.Sleep(200 * time.Millisecond)
 				if meanwhile {
@@ -335,8 +331,8 @@ func TestTagsOfRefreshed(t *testing.T) {
 					}
 					return
 				}
-				wantGet(t, b, "k", product{"2", "2"})
-				mustInvalidate(t, b, "shop:2")
+				wantGet(t, b, "k", user{"2", "2"})
+				mustInvalidate(t, b, "team:2")
 				wantNone(t, b, "k")
 				synctest.Wait()
 				wantNone(t, c, "k")
