@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 // waitGoroutines waits until at most n goroutines run code of the harness, and returns the stacks of all that do if more are left.
 func waitGoroutines(n int) string {
 	var ours []string
-	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
+	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		buf := make([]byte, 4<<20)
 		ours = ours[:0]
 		for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {

@@ -99,14 +99,14 @@ func TestManyStartsInARow(t *testing.T) {
 		times int
 		start func() (*harness.Group, error)
 	}{
-		"shards": {50, func() (*harness.Group, error) {
+		"shards": {20, func() (*harness.Group, error) {
 			s, err := harness.StartShards(context.Background(), harness.Options{Private: true})
 			if err != nil {
 				return nil, err
 			}
 			return s.Group, nil
 		}},
-		"clusters": {3, func() (*harness.Group, error) {
+		"clusters": {2, func() (*harness.Group, error) {
 			c, err := harness.StartCluster(context.Background(), harness.Options{Private: true})
 			if err != nil {
 				return nil, err
