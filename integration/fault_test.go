@@ -336,23 +336,27 @@ func TestSlotWithoutAMaster(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for _, rung := range rungs {
-		t.Run(strings.ReplaceAll(rung.name, " ", "-"), func(t *testing.T) {
-			eachClient(t, c, func(t *testing.T, b replset.Backend) {
-				slots := append(some(32), slot)
-				s := newSet(t, rung.wrap(b), replset.Options{Slots: slots, Patience: 400 * time.Millisecond, ReadPatience: 50 * time.Millisecond})
-				err := s.Publish(t.Context(), []string{"a"})
-				var partly *replset.WriteError
-				if !errors.As(err, &partly) || !errors.Is(err, replset.ErrNoOwner) || len(partly.Failed) != 1 || partly.Failed[0].Slot != slot {
-					t.Fatalf("got %v, want slot %d named with ErrNoOwner", err, slot)
-				}
-				wantReplicas(t, b, s, some(32), "a")
-				if _, err := s.Members(t.Context(), slotmap.KeyForSlot("x", slot)); !errors.Is(err, replset.ErrNoOwner) {
-					t.Errorf("a read there: %v, want ErrNoOwner", err)
-				}
-			})
-		})
-	}
+	t.Run("meanwhile", func(t *testing.T) { // all at once: most of the time they wait
+		for _, rung := range rungs {
+			for _, client := range clients {
+				t.Run(strings.ReplaceAll(rung.name, " ", "-")+"/"+client.name, func(t *testing.T) {
+					t.Parallel()
+					b := open(t, client.name, c)
+					slots := append(some(32), slot)
+					s := newSet(t, rung.wrap(b), replset.Options{Slots: slots, Patience: 400 * time.Millisecond, ReadPatience: 50 * time.Millisecond})
+					err := s.Publish(t.Context(), []string{"a"})
+					var partly *replset.WriteError
+					if !errors.As(err, &partly) || !errors.Is(err, replset.ErrNoOwner) || len(partly.Failed) != 1 || partly.Failed[0].Slot != slot {
+						t.Fatalf("got %v, want slot %d named with ErrNoOwner", err, slot)
+					}
+					wantReplicas(t, b, s, some(32), "a")
+					if _, err := s.Members(t.Context(), slotmap.KeyForSlot("x", slot)); !errors.Is(err, replset.ErrNoOwner) {
+						t.Errorf("a read there: %v, want ErrNoOwner", err)
+					}
+				})
+			}
+		}
+	})
 }
 
 // WaitReplicas counts what server replicas have acknowledged.

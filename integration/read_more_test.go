@@ -117,39 +117,42 @@ func TestReadsOfASlotHeldHalfWay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eachClient(t, c, func(t *testing.T, b replset.Backend) {
-		ctx := t.Context()
-		s, err := replset.New(b, s.Name(), &opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		other, err := replset.New(b, other.Name(), &opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, check := range []struct{ what, got, want string }{
-			{"Intersect", strs(s.Intersect(ctx, subs)), `["a" "b"]`},
-			{"Without", strs(s.Without(ctx, subs)), `["x"]`},
-			{"Count", fmt.Sprint(s.Count(ctx, subs, 0)), "2 <nil>"},
-			{"Count, limit", fmt.Sprint(s.Count(ctx, subs, 1)), "1 <nil>"},
-			{"Members", strs(s.Members(ctx, subs)), `["a" "b" "c"]`},
-			{"ContainsEach", fmt.Sprint(s.ContainsEach(ctx, subs, "x", "a")), "[false true] <nil>"},
-			{"IntersectScored", fmt.Sprint(s.IntersectScored(ctx, scores)), "[{b 1} {a 2}] <nil>"},
-			{"WithoutScored", fmt.Sprint(s.WithoutScored(ctx, scores)), "[{x 3}] <nil>"},
-			{"CountScored", fmt.Sprint(s.CountScored(ctx, scores, 0)), "2 <nil>"},
-			{"Filter", strs(replset.Filter(ctx, subs, []*replset.Set{s}, []*replset.Set{other})), `["a"]`},
-		} {
-			if check.got != check.want {
-				t.Errorf("%s: got %s, want %s", check.what, check.got, check.want)
+	t.Run("meanwhile", func(t *testing.T) {
+		eachClient(t, c, func(t *testing.T, b replset.Backend) {
+			t.Parallel() // most of the time they wait
+			ctx := t.Context()
+			s, err := replset.New(b, s.Name(), &opts)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		into := slotmap.KeyForSlot(name(t)+"into", slot)
-		if _, err := s.IntersectInto(ctx, into, subs); !errors.Is(err, replset.ErrSlotMoving) {
-			t.Errorf("IntersectInto: got %v, want ErrSlotMoving", err)
-		}
-		if _, err := s.IntersectScoredInto(ctx, into, scores); !errors.Is(err, replset.ErrSlotMoving) {
-			t.Errorf("IntersectScoredInto: got %v, want ErrSlotMoving", err)
-		}
+			other, err := replset.New(b, other.Name(), &opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, check := range []struct{ what, got, want string }{
+				{"Intersect", strs(s.Intersect(ctx, subs)), `["a" "b"]`},
+				{"Without", strs(s.Without(ctx, subs)), `["x"]`},
+				{"Count", fmt.Sprint(s.Count(ctx, subs, 0)), "2 <nil>"},
+				{"Count, limit", fmt.Sprint(s.Count(ctx, subs, 1)), "1 <nil>"},
+				{"Members", strs(s.Members(ctx, subs)), `["a" "b" "c"]`},
+				{"ContainsEach", fmt.Sprint(s.ContainsEach(ctx, subs, "x", "a")), "[false true] <nil>"},
+				{"IntersectScored", fmt.Sprint(s.IntersectScored(ctx, scores)), "[{b 1} {a 2}] <nil>"},
+				{"WithoutScored", fmt.Sprint(s.WithoutScored(ctx, scores)), "[{x 3}] <nil>"},
+				{"CountScored", fmt.Sprint(s.CountScored(ctx, scores, 0)), "2 <nil>"},
+				{"Filter", strs(replset.Filter(ctx, subs, []*replset.Set{s}, []*replset.Set{other})), `["a"]`},
+			} {
+				if check.got != check.want {
+					t.Errorf("%s: got %s, want %s", check.what, check.got, check.want)
+				}
+			}
+			into := slotmap.KeyForSlot(name(t)+"into", slot)
+			if _, err := s.IntersectInto(ctx, into, subs); !errors.Is(err, replset.ErrSlotMoving) {
+				t.Errorf("IntersectInto: got %v, want ErrSlotMoving", err)
+			}
+			if _, err := s.IntersectScoredInto(ctx, into, scores); !errors.Is(err, replset.ErrSlotMoving) {
+				t.Errorf("IntersectScoredInto: got %v, want ErrSlotMoving", err)
+			}
+		})
 	})
 	if err := move.Finish(t.Context()); err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func TestLiveReshard(t *testing.T) {
 		publish(t, s, generation(0)...)
 
 		pace := time.Millisecond // of a reader, and four of them for the writer
-		enough := int64(100)
+		enough := int64(300)
 		if os.Getenv("SHARDKIT_LONG") == "1" {
 			pace, enough = 0, 10_000
 		}
@@ -106,7 +106,7 @@ func TestLiveReshard(t *testing.T) {
 			}
 		})
 		writes := 0
-		for moves.Load() < 4 || writes < 3 || reads.Load() < enough {
+		for moves.Load() < 6 || writes < 3 || reads.Load() < enough {
 			if t.Failed() {
 				break
 			}
