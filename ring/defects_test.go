@@ -152,7 +152,7 @@ func TestDefectSmallWeightGetsNothing(t *testing.T) {
 	if raceEnabled {
 		buckets = 1 << 18
 	}
-	for _, w := range []float64{0.5, 0.1, 0.01, 0.005, 0.001, 1e-4, 1e-6, 1e-9} {
+	for _, w := range []float64{0.5, 0.1, 0.01, 0.005, 0.001, 1e-4, 1e-5, 1e-6, 1e-9} {
 		nodes := append(Nodes(numbered(5)...), Node{"small", w})
 		for _, p := range []Placement{Table{}, Table{Exact: true}, Table{Buckets: buckets}, Classic{}, Classic{VirtualNodes: 10}} {
 			r, err := New(nodes, &Options{Placement: p})
