@@ -417,7 +417,7 @@ func oneAway(tr *trial, fault awayFault) {
 	each := func(first, step int, do func(cache *tiercache.Cache[int], i int, key string)) {
 		wg.Go(func() {
 			for i := first; ; i += step {
-				key, pause := fmt.Sprint("later:", i), 5*time.Millisecond
+				key, pause := fmt.Sprint("later:", i), 10*time.Millisecond
 				if i < len(keys) {
 					key, pause = keys[i], time.Millisecond
 				}

@@ -18,9 +18,9 @@ import (
 // life of an outage's values.
 func TestMembersUnderLoad(t *testing.T) {
 	t.Parallel()
-	apart := 700 * time.Millisecond
+	apart, pause := 700*time.Millisecond, 8*time.Millisecond
 	if long() {
-		apart = 2500 * time.Millisecond
+		apart, pause = 2500*time.Millisecond, time.Millisecond
 	}
 	eachClient(t, func(t *testing.T, c client) {
 		t.Parallel()
@@ -49,12 +49,12 @@ func TestMembersUnderLoad(t *testing.T) {
 					if cache.Set(context.Background(), fmt.Sprint("key", key), version) == nil {
 						h.ack(key, version)
 					}
-					time.Sleep(4 * time.Millisecond)
+					time.Sleep(pause)
 				}
 			})
 			for range 2 {
 				wg.Go(func() {
-					for ; ctx.Err() == nil; time.Sleep(4 * time.Millisecond) {
+					for ; ctx.Err() == nil; time.Sleep(pause) {
 						key, began := rand.IntN(keys), time.Now()
 						got, err := cache.Get(context.Background(), fmt.Sprint("key", key))
 						if len(cache.Members().Missing) > 0 {
