@@ -43,10 +43,10 @@ func TestDefectNumberAppendedToTheName(t *testing.T) {
 	}
 }
 
-// Of 1000 nodes with 150 points each, some two points have one 32-bit hash. The later node must neither take the point over nor
+// Of 500 nodes with 150 points each, some two points have one 32-bit hash. The later node must neither take the point over nor
 // take it along when it goes.
 func TestDefectCollidingPoints(t *testing.T) {
-	names := randomNames(rand.New(rand.NewPCG(1, 0)), 1000)
+	names := randomNames(rand.New(rand.NewPCG(1, 0)), 500)
 	a := mustNew(t, Nodes(names...), &Options{Placement: Classic{}})
 	collisions := 0
 	for i := 1; i < len(a.circle.hashes); i++ {
@@ -78,7 +78,7 @@ func TestDefectCollidingPoints(t *testing.T) {
 	}
 	t.Logf("%d of %d points collide", collisions, len(a.circle.hashes))
 	if collisions == 0 {
-		t.Fatal("no two points of 150,000 collide: the test shows nothing")
+		t.Fatal("no two points of 75,000 collide: the test shows nothing")
 	}
 	total := 0.0
 	for _, share := range a.Shares() {
