@@ -204,7 +204,7 @@ func TestFootprint(t *testing.T) {
 	c := harnesstest.Cluster(t, harness.Options{Private: true})
 	b := open(t, clients[0].name, c)
 	ctx := t.Context()
-	slots := some(4096)
+	slots := some(8192)
 	// The first keys ever in a slot cost the server tables of its own.
 	warm := newSet(t, b, replset.Options{Slots: slots})
 	publish(t, warm, "x")

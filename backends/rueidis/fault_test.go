@@ -263,6 +263,9 @@ func TestRecoveryAfterMasterIsLost(t *testing.T) {
 		{"frozen, recommended options", recommended, 0, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if os.Getenv("SHARDKIT_LONG") == "" && os.Getenv("SHARDKIT_IDLE") == "" {
+				t.Parallel() // most of it is waiting
+			}
 			c := privateCluster(t, harness.Options{Replicas: 1})
 			node, _ := masters(t, c, 0)
 			b := connect(t, c, test.change)

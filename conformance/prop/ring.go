@@ -61,7 +61,7 @@ func keysOf(m membership, n int) []string {
 }
 
 func minimalMoves(t *conformance.T, weights bool) {
-	tr := newTrial(t, fewer(10_000, 40), 1)
+	tr := newTrial(t, fewer(10_000, 80), 1)
 	tr.check(prop.ForAll(func(m membership) string {
 		if tr.over() {
 			return ""
@@ -179,7 +179,7 @@ func distinctPrefixes(t *conformance.T) {
 }
 
 func downAndBack(t *conformance.T) {
-	tr := newTrial(t, fewer(1000, 40), 1)
+	tr := newTrial(t, fewer(1000, 80), 1)
 	tr.check(prop.ForAll(func(m membership) string {
 		if tr.over() {
 			return ""
