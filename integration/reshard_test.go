@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -296,4 +297,69 @@ func (h *held) meanwhile(t *testing.T) {
 		}
 		wantRead("after "+w.op, current...)
 	}
+}
+
+// A node script must not touch a replica in a slot that is moving away: DEL works
+// there and SADD after it does not. Nobody makes good here what it did.
+func TestNodeScriptLeavesAMovingSlotAlone(t *testing.T) {
+	c := harnesstest.SharedCluster(t)
+	const slot = 4321
+	before, during := []string{"a", "b"}, []string{"b", "c"}
+	eachClient(t, c, func(t *testing.T, plain replset.Backend) {
+		_, other := owners(t, c, slot)
+		b := &stuck{Backend: plain}
+		s, err := replset.New(b, name(t), &replset.Options{Slots: []uint16{slot - 1, slot}, Patience: 50 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		publish(t, s)
+		publish(t, s, before...) // the same stamp is everywhere now
+		move, err := c.BeginMove(t.Context(), other, slot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := move.Finish(context.Background()); err != nil {
+				t.Error(err)
+			}
+			owner, _ := owners(t, c, slot-1)
+			if err := c.MoveSlots(context.Background(), owner, slot); err != nil {
+				t.Error(err)
+			}
+		}()
+		b.alone.Store(true)
+		var partly *replset.WriteError
+		err = s.Publish(t.Context(), during)
+		if !errors.As(err, &partly) || len(partly.Failed) != 1 || partly.Failed[0].Slot != slot {
+			t.Errorf("got %v, want slot %d named alone", err, slot)
+		}
+		for near, want := range map[uint16][]string{slot: before, slot - 1: during} {
+			got, err := s.Members(t.Context(), slotmap.KeyForSlot("x", near))
+			if err != nil || sorted(got) != sorted(want) {
+				t.Errorf("slot %d: got %q, %v, want %q", near, got, err, want)
+			}
+		}
+	})
+}
+
+// stuck is a backend whose node scripts write member by member on every server, and
+// once they are alone nothing else writes to replicas.
+type stuck struct {
+	replset.Backend
+	alone atomic.Bool
+}
+
+func (s *stuck) Do(ctx context.Context, key string, cmd []string) (any, error) {
+	if i := slices.Index(cmd, "auto"); i > 0 && isScript(cmd) {
+		cmd = slices.Clone(cmd)
+		cmd[i] = "members"
+	}
+	return s.Backend.Do(ctx, key, cmd)
+}
+
+func (s *stuck) Pipeline(ctx context.Context, keys []string, cmds [][]string) []any {
+	if !s.alone.Load() {
+		return s.Backend.Pipeline(ctx, keys, cmds)
+	}
+	return slices.Repeat([]any{errors.New("read tcp: connection reset by peer")}, len(cmds))
 }
