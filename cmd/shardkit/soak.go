@@ -23,6 +23,7 @@ type soakCmd struct {
 	Client    string           `help:"Client under the cache: goredis, rueidis, or mixed." enum:"goredis,rueidis,mixed" default:"mixed"`
 	Faults    []soak.FaultKind `help:"What may happen: kill, restart, old, freeze, flap, cut, stall, slow, swallow, deafen, drop, memory, flush, replica, join, leave, killproc, stopproc; all by default." placeholder:"NAME"`
 	Rate      float64          `help:"Operations a second that each process begins." default:"300"`
+	Margin    time.Duration    `help:"By how much an operation may outlast its deadline; by default half a heartbeat, 500ms at least." placeholder:"TIME"`
 	Heartbeat time.Duration    `help:"The caches' heartbeat, and the measure of all other times." default:"1s"`
 	Server    string           `help:"Server binary; by default $$SHARDKIT_SERVER, redis-server or valkey-server." placeholder:"FILE"`
 	Compare   bool             `help:"Have go-redis's Ring with a local cache go through the same, and set it beside."`
@@ -61,7 +62,7 @@ func (c *soakCmd) Validate() error {
 func (c *soakCmd) options(duration time.Duration, subject string) *soak.Options {
 	return &soak.Options{
 		Seed: c.Seed, Duration: duration, Shards: c.Shards, Processes: c.Processes, Subject: subject, Client: c.Client,
-		Faults: c.Faults, Rate: c.Rate, Heartbeat: c.Heartbeat, Server: c.Server,
+		Faults: c.Faults, Rate: c.Rate, Margin: c.Margin, Heartbeat: c.Heartbeat, Server: c.Server,
 	}
 }
 

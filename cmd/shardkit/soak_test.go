@@ -19,7 +19,7 @@ func TestSoak(t *testing.T) {
 	}
 	s.Close()
 	file := filepath.Join(t.TempDir(), "history")
-	got := shardkit(t, t.Context(), "", "soak", "--seed", "3", "--duration", "3s", "--round", "2s", "--heartbeat", "200ms", "--processes", "2", "--compare", "--json", "--history", file)
+	got := shardkit(t, t.Context(), "", "soak", "--seed", "3", "--duration", "3s", "--round", "2s", "--heartbeat", "200ms", "--processes", "2", "--margin", "5s", "--compare", "--json", "--history", file)
 	var reports []soak.Report
 	if err := json.Unmarshal([]byte(got.out), &reports); got.code != exitOK || err != nil {
 		t.Fatalf("got %+v, %v", got, err)

@@ -23,7 +23,7 @@ func story(t *testing.T, text string) *History {
 	t.Helper()
 	h := &History{Header: Header{
 		Subject: Tiercache, Processes: 3, Shards: 2, Duration: 10 * time.Second, Ordered: 2, Racing: 1, Owners: []int{0, 0, 1},
-		Bounds: (&Options{Heartbeat: time.Second}).bounds(),
+		Bounds: (&Options{Heartbeat: time.Second, Margin: 500 * time.Millisecond}).bounds(),
 	}}
 	span := func(s string) (from, to int64) {
 		if _, err := fmt.Sscanf(s, "%d..%d", &from, &to); err != nil {

@@ -43,6 +43,10 @@ type Options struct {
 	// nothing, and mostly much less. 0 means a quarter of Heartbeat.
 	Loader time.Duration
 
+	// Margin is by how much an operation may outlast its deadline: give more where the
+	// machine is busy with other things. 0 means half of Heartbeat, and 500 ms at least.
+	Margin time.Duration
+
 	// Rate is how many operations a second each process begins. 0 means 300.
 	Rate float64
 
@@ -85,13 +89,14 @@ func (o *Options) withDefaults() (*Options, error) {
 	set(&opts.Client, "mixed")
 	set(&opts.Heartbeat, time.Second)
 	set(&opts.Loader, opts.Heartbeat/4)
+	set(&opts.Margin, max(opts.Heartbeat/2, 500*time.Millisecond))
 	set(&opts.Rate, 300)
 	if opts.Faults == nil {
 		opts.Faults = FaultKinds
 	}
 	switch {
-	case opts.Duration < 0 || opts.Rate < 0 || opts.Loader < 0:
-		return nil, fmt.Errorf("%w: Duration, Loader and Rate must be above 0", ErrOptions)
+	case opts.Duration < 0 || opts.Rate < 0 || opts.Loader < 0 || opts.Margin < 0:
+		return nil, fmt.Errorf("%w: Duration, Loader, Margin and Rate must be above 0", ErrOptions)
 	case opts.Shards < 1 || opts.Shards > 100:
 		return nil, fmt.Errorf("%w: Shards is %d, want 1 to 100", ErrOptions, opts.Shards)
 	case opts.Processes < 1 || opts.Processes > maxProcesses:
@@ -131,7 +136,7 @@ func (o *Options) bounds() Bounds {
 	return Bounds{
 		Lost: 2 * o.Heartbeat, Cut: failoverBeats * o.Heartbeat,
 		Detect: 17 * o.Heartbeat / 10,
-		Margin: max(o.Heartbeat/2, 500*time.Millisecond),
+		Margin: o.Margin,
 	}
 }
 

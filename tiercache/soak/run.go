@@ -126,7 +126,7 @@ func (r *run) start(ctx context.Context, number, life int) error {
 	c := config{
 		Process: number, Life: life, Processes: r.opts.Processes, Seed: r.opts.Seed,
 		Subject: r.opts.Subject, Client: r.opts.Client, Addrs: map[string]string{},
-		Ordered: orderedKeys, Racing: racingKeys, Heartbeat: r.opts.Heartbeat, Loader: r.opts.Loader, Rate: r.opts.Rate, Margin: r.opts.bounds().Margin,
+		Ordered: orderedKeys, Racing: racingKeys, Heartbeat: r.opts.Heartbeat, Loader: r.opts.Loader, Rate: r.opts.Rate, Margin: r.opts.Margin,
 	}
 	for i, route := range r.routes[number] {
 		c.Addrs[r.shards.Nodes()[i].Name()] = route.Addr()
