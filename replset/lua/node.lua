@@ -59,7 +59,9 @@ end
 local function write(replica)
   if kind == 'delta' then return change(replica) end
   if kind == 'restore' then return fail(pcall('RESTORE', replica, 0, payload, 'REPLACE')) end
-  local err = fail(pcall('DEL', replica))
+  -- In a slot that is moving away DEL works and SADD after it does not; with a key
+  -- beside it that never exists, DEL does not either.
+  local err = fail(pcall('DEL', replica, replica .. ':absent'))
   if kind == 'members' and not err then err = select(2, each('SADD', replica, members, 1, #members)) end
   return err
 end
@@ -111,9 +113,6 @@ end
 local expected = usual ~= '' and kind ~= 'clear'
 local function apply(replica)
   local stamp, what = replica .. ':stamp', false
-  -- In a slot that is moving away DEL works and SADD after it does not. A key
-  -- that never exists tells.
-  if kind == 'members' and fail(pcall('EXISTS', replica .. ':absent')) then return 'redo' end
   if expected then what = usually(replica, stamp) end
   if what == false then return otherwise(replica, stamp) end
   return what
