@@ -40,7 +40,7 @@ type writeFlags struct {
 	setFlags
 	WaitReplicas int           `help:"Server replicas of each master that must acknowledge." default:"0"`
 	Patience     time.Duration `help:"How long to keep trying slots that fail for a passing reason." default:"10s"`
-	StepTime     time.Duration `help:"How long a master is kept busy at a time; its other clients wait for as long." default:"850us"`
+	StepTime     time.Duration `help:"How long a master is kept busy at a time; its other clients wait for as long." placeholder:"850us"`
 	DryRun       bool          `help:"Say what would be done, and do nothing."`
 }
 

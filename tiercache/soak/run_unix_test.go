@@ -46,7 +46,6 @@ const busy = 5 * time.Second
 // or a minute with the default options.
 func TestHolds(t *testing.T) {
 	t.Parallel()
-	// Beside other tests, under the race detector, operations wait for a processor.
 	o := &Options{Seed: rand.Uint64(), Duration: 5 * time.Second, Heartbeat: 200 * time.Millisecond, Margin: busy}
 	if long() {
 		o.Duration, o.Heartbeat, o.Margin = time.Minute, time.Second, 0

@@ -55,8 +55,8 @@ func cases() []struct {
 // Keys is how many decimal numbers from 0 are placed: enough to meet every bucket of a table of 1<<16.
 const Keys = 1_000_000
 
-// Lines returns a line for each of several rings, of which it makes one in every so many: its fingerprint; a hash of the owners of [Keys] keys; a hash of the first five
-// nodes of a thousand keys of all lengths to 100; and where one key is.
+// Lines returns a line for one in every so many of several rings: its fingerprint; a hash of the owners of [Keys] keys; a hash of
+// the first five nodes of a thousand keys of all lengths to 100; and where one key is.
 func Lines(every int) ([]string, error) {
 	var lines []string
 	for i, c := range cases() {
