@@ -562,6 +562,21 @@ var Defects = []Defect{
 			}
 		})
 	}},
+	{"track-tells-changes", "does not tell of a life that is over", func(good tiercache.Shard) tiercache.Shard {
+		return tracks(good, func(tracker tiercache.Tracker) track {
+			return func(ctx context.Context, channels []string, prefix string, onReady func(func(context.Context) error), onMessage func(string, string), onChange func([]string)) error {
+				mortal := map[string]bool{}
+				return tracker.Track(ctx, channels, prefix, onReady, onMessage, func(keys []string) {
+					onChange(slices.DeleteFunc(keys, func(key string) bool {
+						life, err := good.Do(ctx, []string{"PTTL", key})
+						gone := err == nil && life == int64(-2) && mortal[key]
+						mortal[key] = err == nil && life.(int64) > 0
+						return gone
+					}))
+				})
+			}
+		})
+	}},
 	{"track-ping-comes-last", "tells of changes on another connection than the ping's", func(good tiercache.Shard) tiercache.Shard {
 		return tracks(good, func(good tiercache.Tracker) track {
 			return func(ctx context.Context, channels []string, prefix string, onReady func(func(context.Context) error), onMessage func(string, string), onChange func([]string)) error {
