@@ -25,6 +25,7 @@ type faulty struct {
 	commands atomic.Int64
 	answers  atomic.Pointer[error]               // to writes, in the place of the server's
 	dies     atomic.Pointer[func([]string) bool] // the caller dies before this command
+	done     atomic.Pointer[func()]              // called when a command was run, before it is answered
 }
 
 // gate holds back what comes until it is opened.
@@ -66,6 +67,9 @@ func (f *faulty) Do(ctx context.Context, cmd []string) (any, error) {
 		}
 	}
 	reply, err := f.Shard.Do(ctx, cmd)
+	if done := f.done.Load(); done != nil {
+		(*done)()
+	}
 	if passed := f.pass(ctx); passed != nil {
 		return nil, passed
 	}

@@ -97,9 +97,12 @@ func (c *Cache[V]) eraseBefore(ctx context.Context, keys, places []string) error
 		}
 	}
 	for before, places := range byRemote {
-		if before == nil || before.erase(ctx, places) != nil {
-			return c.endHandover(ctx, rs)
+		if before != nil {
+			if _, err := before.erase(ctx, places); err == nil {
+				continue
+			}
 		}
+		return c.endHandover(ctx, rs)
 	}
 	return nil
 }

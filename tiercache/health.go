@@ -152,7 +152,7 @@ func (s *shardSet) watch(ctx context.Context, r *remote) {
 		}
 		next := pause
 		if rose {
-			if err := s.comeBack(ctx, r); err != nil {
+			if err := s.comeBack(ctx, r, r.send); err != nil {
 				r.health.stay(err)
 			}
 		}
@@ -210,8 +210,10 @@ func (s *shardSet) takeOut(r *remote, err error) {
 }
 
 // comeBack takes r in again, once nothing old is there.
-func (s *shardSet) comeBack(ctx context.Context, r *remote) error {
-	if err := s.rejoin(ctx, r, r.send); err != nil {
+func (s *shardSet) comeBack(ctx context.Context, r *remote, do sender) error {
+	r.returning.Add(1)
+	defer r.returning.Add(-1)
+	if err := s.rejoin(ctx, r, do); err != nil {
 		return err
 	}
 	s.takeIn(r)
@@ -232,19 +234,22 @@ func (s *shardSet) takeIn(r *remote) {
 	s.events.tell(EventShardBack, r.name, "", nil)
 }
 
-// admit sees to it that what r holds may be read: it is out, or nobody watched it.
+// admit sees to it that what r holds may be read: all are out, or nobody watched it.
 // Calls at one time are one.
 func (s *shardSet) admit(ctx context.Context, r *remote) error {
 	ch := r.admissions.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
 		defer cancel()
-		if err := s.rejoin(ctx, r, r.do); err != nil {
-			return nil, err
+		s.mu.Lock() // or it may be out already, and none stands in for it yet
+		out, others := r.out.Load(), s.routing.Load().out
+		s.mu.Unlock()
+		switch {
+		case !out:
+			return nil, s.rejoin(ctx, r, r.do)
+		case others:
+			return nil, errRouted // they stand in for it, and its probes bring it back
 		}
-		if r.out.Load() {
-			s.takeIn(r)
-		}
-		return nil, nil
+		return nil, s.comeBack(ctx, r, r.do)
 	})
 	select {
 	case res := <-ch:

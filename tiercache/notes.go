@@ -49,7 +49,7 @@ func (s *shardSet) clearNotes(ctx context.Context, other, r *remote) error {
 		if all {
 			err = s.emptyOut(ctx, r)
 		} else if len(places) > 0 {
-			err = r.erase(ctx, places)
+			_, err = r.erase(ctx, places)
 		}
 		if err != nil {
 			return err
@@ -73,18 +73,22 @@ func (s *shardSet) emptyOut(ctx context.Context, r *remote) error {
 	return s.raise(ctx, r, r.send, a.epoch)
 }
 
-// erase deletes keys as Delete does, whatever the breaker thinks of the shard.
-func (r *remote) erase(ctx context.Context, places []string) error {
+// erase deletes keys as Delete does, whatever the breaker thinks of the shard, and
+// returns the sequence of that.
+func (r *remote) erase(ctx context.Context, places []string) (sequence int64, err error) {
 	ctx, cancel := r.deadlines.limit(ctx)
 	defer cancel()
 	if err := r.ready(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	reply, err := r.run(ctx, r.send, &script.Write, places, r.opts.window(), r.erasure(ctx, len(places))...)
-	if err == nil && reply.epoch == 0 {
-		err = ErrLate
+	if err != nil {
+		return 0, err
 	}
-	return err
+	if reply.epoch == 0 {
+		return 0, ErrLate
+	}
+	return reply.sequence, nil
 }
 
 // erasure is the arguments of a write that deletes n keys.
@@ -234,7 +238,8 @@ func (s *shardSet) leave(at, r *remote, places []string) error {
 		if slices.Contains(places, script.AllNotes) {
 			return s.emptyOut(ctx, r)
 		}
-		return r.erase(ctx, places)
+		_, err := r.erase(ctx, places)
+		return err
 	}
 	if err := at.ready(ctx); err != nil {
 		return err
@@ -261,6 +266,20 @@ func (rt route) leftNotes() {
 			o.left[r] = o.since
 		}
 	}
+}
+
+// returningAhead are the shards that the route's one stands in for and that are about
+// to be taken in again.
+func (rt route) returningAhead() (list []*remote) {
+	if rt.stand == nil {
+		return nil
+	}
+	for _, r := range rt.stand.ahead {
+		if r.returning.Load() > 0 {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // echo deletes keys that were written at their owner where others, who have

@@ -66,7 +66,7 @@ func (c *Cache[V]) clear(ctx context.Context, r route, prefix string) (deleted i
 		}
 		for len(keys) > 0 {
 			step := keys[:min(len(keys), maxStepKeys)]
-			if err := c.write(ctx, "clear", r, step, make([]item, len(step))); err != nil {
+			if err := c.writeAt(ctx, "clear", r, step, c.places(step), make([]item, len(step))); err != nil {
 				return deleted, err
 			}
 			deleted += len(step)

@@ -39,6 +39,7 @@ type remote struct {
 
 	health     health
 	out        atomic.Bool  // others stand in for it
+	returning  atomic.Int32 // how many are about to take it in again
 	retired    atomic.Bool  // it was removed
 	listed     atomic.Int64 // the number of the list that it carries, as far as is known
 	admissions singleflight.Group

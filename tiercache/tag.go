@@ -94,6 +94,10 @@ func (c *Cache[V]) invalidate(ctx context.Context, r route, tags []string) error
 	var err error
 	if r.out.Load() {
 		err = c.leaveAll(r.remote, places)
+		if err == nil && (r.returning.Load() > 0 || !r.out.Load()) { // its notes may have been read before
+			_, err = r.erase(ctx, places)
+			err = unknown(err)
+		}
 	} else {
 		v := r.synced()
 		var reply *scriptReply

@@ -3,6 +3,7 @@ package tiercache
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -99,17 +100,31 @@ type item struct {
 	tags []string
 }
 
-// write sets or deletes keys of one route.
+// write sets or deletes keys of one route, and deletes them wherever else they would
+// be read.
 func (c *Cache[V]) write(ctx context.Context, op string, r route, keys []string, items []item) error {
+	places := c.places(keys)
+	err := c.writeAt(ctx, op, r, keys, places, items)
+	if errors.Is(err, errRouted) && ctx.Err() == nil {
+		return c.writeAnew(ctx, op, keys, items)
+	}
+	if err == nil {
+		err = c.eraseAhead(ctx, op, r, keys, places)
+	}
+	return err
+}
+
+// writeAt sets or deletes keys where the route leads. errRouted means that nothing was
+// done.
+func (c *Cache[V]) writeAt(ctx context.Context, op string, r route, keys, places []string, items []item) error {
 	if err := c.closed(); err != nil {
 		return err
 	}
 	v := r.synced()
 	began := now()
-	places := c.places(keys)
 	reply, err := c.writeTo(ctx, r, places, items)
 	if errors.Is(err, errRouted) && ctx.Err() == nil {
-		return c.writeAnew(ctx, op, keys, items)
+		return err
 	}
 	// From here on, whoever asks this process must not get what was there before.
 	present := r.view.Load()
@@ -133,18 +148,63 @@ func (c *Cache[V]) write(ctx context.Context, op string, r route, keys []string,
 				c.remember(v, key, e)
 			}
 		}
-		if next := c.route(key); next.remote != r.remote { // meanwhile
-			next.erase(ctx, places[i:i+1])
-			c.drop(key)
-		}
 	}
 	c.rewrite(ctx, r, reply, keys, items)
 	err = c.eraseBefore(ctx, keys, places)
 	c.echo(ctx, r.remote, keys, places)
 	if err != nil {
-		return &ShardError{r.name, op, err}
+		return &ShardError{r.name, op, unknown(err)}
 	}
 	return nil
+}
+
+// eraseAhead deletes keys that were written where the route led at the shards that
+// answer for them by now, or are about to: notes may have been read there before this
+// write left its own. With an error others may still get there what was overwritten.
+func (c *Cache[V]) eraseAhead(ctx context.Context, op string, r route, keys, places []string) error {
+	returning := r.returningAhead() // before routes are asked for: a shard returns first, and then has them
+	var ahead map[*remote][]int
+	for i, key := range keys {
+		next := c.route(key).remote
+		if next == r.remote && len(returning) == 0 {
+			continue
+		}
+		if ahead == nil {
+			ahead = map[*remote][]int{}
+		}
+		for _, to := range returning {
+			ahead[to] = append(ahead[to], i)
+		}
+		if next != r.remote && !slices.Contains(returning, next) {
+			ahead[next] = append(ahead[next], i)
+		}
+	}
+	var errs []error
+	for to, list := range ahead {
+		own := make([]string, len(list))
+		for n, i := range list {
+			own[n] = places[i]
+		}
+		sequence, err := to.erase(ctx, own)
+		if err != nil {
+			c.owe(route{remote: to}, own)
+			errs = append(errs, &ShardError{to.name, op, unknown(err)})
+		}
+		for _, i := range list {
+			to.view.Load().wrote(keys[i], sequence)
+			c.wrote(to, keys[i], sequence)
+			c.drop(keys[i])
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unknown is an error of what came after a write: it was made, whatever err says.
+func unknown(err error) error {
+	if errors.Is(err, ErrLate) || errors.Is(err, ErrUnavailable) {
+		return errors.New(err.Error())
+	}
+	return err
 }
 
 // writeAnew is write by the routes that keys have now.
