@@ -7,10 +7,9 @@ released := $(shell sed -n -e 's/ *release$$//p' modules.txt)
 # tools/dev holds the tools' versions apart from the workspace's; containers need Docker, and have make test-matrix.
 packages := $(patsubst %,./%/...,$(filter-out tools/dev harness/tcredis integration/containers,$(modules)))
 
-# Whose tests wait the most: they begin first, so that others fill the time.
-first := ./cmd/shardkit/... ./bench/scenarios/... ./integration/...
-# SQLite, translated into Go, takes half a minute to compile with the race detector.
-slow := ./examples/sqlite/...
+# Whose tests wait the most, and SQLite, translated into Go, which takes longest to
+# compile: they begin first, so that others fill the time.
+first := ./cmd/shardkit/... ./examples/sqlite/... ./bench/scenarios/... ./integration/...
 
 help: ## list the tasks
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -20,8 +19,7 @@ demo: ## see a replicated set at work on a real 3-master Redis Cluster
 	@mkdir -p bin && go build -o bin/shardkit ./cmd/shardkit && bin/shardkit demo
 
 test: bin/gotestsum ## run every module's tests, with -race where it works, on real servers
-	@tools/dev/run-tests $(first) $(filter-out $(first) $(slow),$(packages))
-	@tools/dev/run-tests -race=false $(slow)
+	@tools/dev/run-tests $(first) $(filter-out $(first),$(packages))
 
 test-speed: ## run without the race detector what it distorts: speed, allocations, and the bounds of package ring in full
 	go test -count=1 -run "Speed|Alloc|Faster|HitRatio" ./slotmap/... ./tiercache ./tools/peers/...
@@ -111,9 +109,11 @@ generate: ## make generated files again
 servers: ## fetch Redis 8.0 and Valkey 8.1 into .servers/, beside the system's Redis
 	@tools/servers/fetch
 
+bin/gotestsum: tool := gotest.tools/gotestsum
+bin/staticcheck: tool := honnef.co/go/tools/cmd/staticcheck
 bin/gotestsum bin/staticcheck: tools/dev/go.mod tools/dev/go.sum
-	@echo "building the test runner and the linter"
-	@GOWORK=off go -C tools/dev build -o ../../bin/ gotest.tools/gotestsum honnef.co/go/tools/cmd/staticcheck
-	@touch bin/gotestsum bin/staticcheck
+	@echo "building $(@F)"
+	@GOWORK=off go -C tools/dev build -o ../../$@ $(tool)
+	@touch $@
 
 .PHONY: help demo test test-speed test-servers conformance defects test-long test-idle soak bench bench-docs bench-selftest peers-ring consumers docs-check release-dry-run vulncheck api build check generate servers

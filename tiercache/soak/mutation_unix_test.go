@@ -160,7 +160,7 @@ func (m *mutation) build(t *testing.T) string {
 	worker := filepath.Join(t.TempDir(), "worker")
 	args := []string{"build", "-overlay", m.overlay(t), "-o", worker}
 	if raceEnabled {
-		args = append(args, "-race", "-gcflags=github.com/shardkit/shardkit/...=-l") // as make test has it, or everything underneath is compiled anew
+		args = append(args, "-race")
 	}
 	if out, err := exec.Command("go", append(args, "./internal/worker")...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", m.name, err, out)
