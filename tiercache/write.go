@@ -186,12 +186,14 @@ func (c *Cache[V]) eraseAhead(ctx context.Context, op string, r route, keys, pla
 			own[n] = places[i]
 		}
 		sequence, err := to.erase(ctx, own)
+		present := to.view.Load()
 		if err != nil {
+			present.failed.Add(1)
 			c.owe(route{remote: to}, own)
 			errs = append(errs, &ShardError{to.name, op, unknown(err)})
 		}
 		for _, i := range list {
-			to.view.Load().wrote(keys[i], sequence)
+			present.wrote(keys[i], sequence)
 			c.wrote(to, keys[i], sequence)
 			c.drop(keys[i])
 		}
