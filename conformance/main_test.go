@@ -1,10 +1,8 @@
 package conformance
 
 import (
-	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -12,15 +10,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	code := harnesstest.Main(m)
-	leaks := goleak.Find()
-	// What a defect leaves running goes on for a second.
-	for deadline := time.Now().Add(5 * time.Second); leaks != nil && time.Now().Before(deadline); {
-		leaks = goleak.Find()
-	}
-	if leaks != nil {
-		fmt.Fprintln(os.Stderr, leaks)
-		code = max(code, 1)
-	}
-	os.Exit(code)
+	os.Exit(harnesstest.Main(m, func() error { return goleak.Find() }))
 }

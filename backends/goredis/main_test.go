@@ -24,24 +24,15 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if c := shared.cluster; c != nil {
-		if err := c.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
+	os.Exit(harnesstest.Main(m, closeShared, func() error { return goleak.Find() }))
+}
+
+// closeShared ends the cluster of all tests, if there is one.
+func closeShared() error {
+	if shared.cluster == nil {
+		return nil
 	}
-	// A call whose context ended goes on in the background until the client's
-	// time-out, and the client reloads its slot map once more after that.
-	leaks := goleak.Find()
-	for deadline := time.Now().Add(10 * time.Second); leaks != nil && time.Now().Before(deadline); {
-		leaks = goleak.Find()
-	}
-	if leaks != nil {
-		fmt.Fprintln(os.Stderr, leaks)
-		code = 1
-	}
-	os.Exit(code)
+	return shared.cluster.Close()
 }
 
 // shared is the one cluster of this binary: three masters with a replica each.

@@ -21,25 +21,15 @@ import (
 var _ replset.Backend = (*Backend)(nil)
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if c := shared.cluster; c != nil {
-		if err := c.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
+	os.Exit(harnesstest.Main(m, closeShared, func() error { return goleak.Find() }))
+}
+
+// closeShared ends the cluster of all tests, if there is one.
+func closeShared() error {
+	if shared.cluster == nil {
+		return nil
 	}
-	// rueidis ends its own goroutines some time after Close: a node that was
-	// dropped is kept for 5 s, and a refresh of the slot map sleeps up to 1 s.
-	deadline := time.Now().Add(10 * time.Second)
-	leaks := goleak.Find()
-	for leaks != nil && time.Now().Before(deadline) {
-		leaks = goleak.Find()
-	}
-	if leaks != nil {
-		fmt.Fprintln(os.Stderr, leaks)
-		code = 1
-	}
-	os.Exit(code)
+	return shared.cluster.Close()
 }
 
 // shared is the cluster of all tests that leave it as it was. It takes 2 s to

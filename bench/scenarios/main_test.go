@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
@@ -24,18 +23,7 @@ func TestMain(m *testing.M) {
 	if part := os.Getenv(servePart); part != "" {
 		os.Exit(serveGate(part))
 	}
-	code := harnesstest.Main(m)
-	if code == 0 {
-		leaks := goleak.Find()
-		for deadline := time.Now().Add(10 * time.Second); leaks != nil && time.Now().Before(deadline); {
-			leaks = goleak.Find() // the clients' own, which wait for a second before they dial again
-		}
-		if leaks != nil {
-			println(leaks.Error())
-			code = 1
-		}
-	}
-	os.Exit(code)
+	os.Exit(harnesstest.Main(m, func() error { return goleak.Find() }))
 }
 
 // target is a cluster of the tests' own, and whoever looks at it from outside.

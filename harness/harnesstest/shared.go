@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/shardkit/shardkit/harness"
 )
@@ -44,12 +45,23 @@ func SharedShards(t testing.TB) *harness.Shards {
 	return s
 }
 
-// Main runs the tests and closes the shared servers. It returns the code to exit with:
+// Main runs the tests and closes the shared servers. Then it calls each of last until
+// that returns nil, for ten seconds: clients end their own goroutines some time after
+// they are closed. It returns the code to exit with:
 //
-//	func TestMain(m *testing.M) { os.Exit(harnesstest.Main(m)) }
-func Main(m *testing.M) int {
+//	func TestMain(m *testing.M) { os.Exit(harnesstest.Main(m, func() error { return goleak.Find() })) }
+func Main(m *testing.M, last ...func() error) int {
 	code := m.Run()
-	if err := errors.Join(sharedCluster.close(), sharedShards.close()); err != nil {
+	errs := []error{sharedCluster.close(), sharedShards.close()}
+	for _, f := range last {
+		err := f()
+		for deadline := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(deadline); {
+			time.Sleep(10 * time.Millisecond)
+			err = f()
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return max(code, 1)
 	}

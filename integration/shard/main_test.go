@@ -4,7 +4,6 @@ package shard
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -28,16 +27,7 @@ var (
 // A call that was left at its deadline goes on until the client's own time-outs,
 // and rueidis ends its goroutines some time after Close.
 func TestMain(m *testing.M) {
-	code := harnesstest.Main(m)
-	leaks := goleak.Find()
-	for deadline := time.Now().Add(10 * time.Second); leaks != nil && time.Now().Before(deadline); {
-		leaks = goleak.Find()
-	}
-	if leaks != nil {
-		fmt.Fprintln(os.Stderr, leaks)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(harnesstest.Main(m, func() error { return goleak.Find() }))
 }
 
 // client is a way to reach a server.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -40,16 +39,7 @@ func TestMain(m *testing.M) {
 		flag.Set("test.parallel", "1")
 	}
 	logging.Disable() // go-redis prints each connection that is refused
-	code := harnesstest.Main(m)
-	leaks := goleak.Find()
-	for deadline := time.Now().Add(10 * time.Second); leaks != nil && time.Now().Before(deadline); {
-		leaks = goleak.Find()
-	}
-	if leaks != nil {
-		fmt.Fprintln(os.Stderr, leaks)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(harnesstest.Main(m, func() error { return goleak.Find() }))
 }
 
 // client is a way to reach a server.
