@@ -79,7 +79,7 @@ func (f *fanout) node(ctx context.Context, addr string, slots []uint16) {
 	}()
 	size := newPace(f.c.weight(), f.set.opts.StepTime)
 	var err error
-	if size.network, err = f.roundTrip(ctx, slots[0]); err != nil && unreachable([]error{err}) != nil {
+	if size.network, err = f.roundTrip(ctx, f.set.nodeAt(addr), slots[0]); err != nil && unreachable([]error{err}) != nil {
 		f.later(slots, err)
 		return
 	}
@@ -113,9 +113,26 @@ func (f *fanout) later(slots []uint16, err error) {
 	f.report()
 }
 
+// trip is a round trip to a node, as it was last measured.
+type trip struct {
+	mu   sync.Mutex
+	took time.Duration
+	at   time.Time
+}
+
+// tripLife is how long it counts: a write every quarter of a second is not to wait for
+// three more round trips each time.
+const tripLife = time.Minute
+
 // roundTrip is how long the node takes to answer next to nothing: the quickest of
 // three times, since the first may have to dial, and any may wait for a processor.
-func (f *fanout) roundTrip(ctx context.Context, slot uint16) (time.Duration, error) {
+func (f *fanout) roundTrip(ctx context.Context, n *node, slot uint16) (time.Duration, error) {
+	n.trip.mu.Lock()
+	took, at := n.trip.took, n.trip.at
+	n.trip.mu.Unlock()
+	if !at.IsZero() && time.Since(at) < tripLife {
+		return took, nil
+	}
 	key := f.set.replicaKey(slot) + absentSuffix
 	quickest := time.Duration(math.MaxInt64)
 	for range 3 {
@@ -125,6 +142,9 @@ func (f *fanout) roundTrip(ctx context.Context, slot uint16) (time.Duration, err
 		}
 		quickest = min(quickest, time.Since(start))
 	}
+	n.trip.mu.Lock()
+	defer n.trip.mu.Unlock()
+	n.trip.took, n.trip.at = quickest, time.Now()
 	return quickest, nil
 }
 
@@ -220,8 +240,9 @@ func newPace(members int, target time.Duration) *pace {
 // took adjusts the size after a step. A reply may be late because the machine was
 // busy with something else; a step's own cost shows in the quickest. So a late
 // one counts for a quarter more than the cost so far, and a node that is slow for
-// good has its say after a few steps.
+// good has its say after a few steps. No step takes less than the network does.
 func (p *pace) took(d time.Duration) {
+	p.network = min(p.network, d)
 	cost := max(d-p.network, d/16) / time.Duration(p.slots)
 	if p.cost > 0 {
 		cost = min(cost, p.cost+p.cost/4)

@@ -520,6 +520,10 @@ func TestPace(t *testing.T) {
 			t.Errorf("step %d: got %d slots, want %d", i, p.slots, step.want)
 		}
 	}
+	p.network = time.Second
+	if p.took(3 * time.Millisecond); p.network != 3*time.Millisecond {
+		t.Errorf("a step took 3 ms, and the network is said to take %v of it", p.network)
+	}
 	for range 50 {
 		p.took(time.Hour)
 	}
@@ -541,8 +545,18 @@ func TestRoundTripIsTheQuickest(t *testing.T) {
 			return nil
 		}
 		f := &fanout{set: newFew(t, b, Options{})}
-		if got, err := f.roundTrip(t.Context(), 1); got != time.Millisecond || err != nil {
-			t.Errorf("got %v, %v, want 1ms", got, err)
+		wantTrip := func(want time.Duration, left int) {
+			t.Helper()
+			got, err := f.roundTrip(t.Context(), f.set.nodeAt("a"), 1)
+			if got != want || err != nil || len(trips) != left {
+				t.Errorf("got %v, %v, and %d commands left, want %v and %d", got, err, len(trips), want, left)
+			}
 		}
+		wantTrip(time.Millisecond, 0)
+		trips = []time.Duration{3 * time.Millisecond, 3 * time.Millisecond, 2 * time.Millisecond}
+		time.Sleep(tripLife - time.Second)
+		wantTrip(time.Millisecond, 3) // known
+		time.Sleep(time.Second)
+		wantTrip(2*time.Millisecond, 0)
 	})
 }

@@ -66,6 +66,7 @@ type stepper interface {
 type node struct {
 	keysOnly  flag // it refuses scripts that declare no key
 	noRestore flag // it refuses RESTORE
+	trip      trip
 }
 
 func (s *Set) nodeAt(addr string) *node {
