@@ -76,7 +76,7 @@ func (t *T) cache(heartbeat time.Duration) *tiercache.Cache[string] {
 	}, strings.TrimSuffix(t.Prefix(), ":"))
 	t.suite.shard.prefixes = append(t.suite.shard.prefixes, namespace+":", namespace+"#")
 	c, err := tiercache.New[string](map[string]tiercache.Shard{"shard": t.ConnectShard(t.Scale(3 * time.Second))}, &tiercache.Options{
-		Namespace: namespace, Heartbeat: heartbeat, Timeout: t.Scale(time.Second),
+		Namespace: namespace, Heartbeat: heartbeat, Timeout: t.Scale(3 * time.Second), // long enough for a machine that stalls
 	})
 	if err != nil {
 		t.Broken("%v", err)
@@ -115,7 +115,7 @@ func writeIsSeen(t *T) {
 	for i := range 50 {
 		value := fmt.Sprint("value ", i)
 		t.set(writer, value)
-		t.Eventually(2*time.Second, fmt.Sprintf("the other cache gives %q", value), func() bool { return t.get(reader) == value })
+		t.Eventually(4*time.Second, fmt.Sprintf("the other cache gives %q", value), func() bool { return t.get(reader) == value })
 		t.hold(reader, value)
 	}
 }
@@ -183,7 +183,9 @@ func sentOnce(t *T) {
 	} {
 		key := t.Prefix() + way.name
 		s := t.ConnectShard(patience)
-		way.run(t.ctx, s, []string{"SET", key, "0"}) // it has a connection
+		_, err := server.Do(t.ctx, "SET", key, "0") // a client of such patience may fail to, and do it later
+		t.Need(err)
+		way.run(t.ctx, s, []string{"GET", key}) // it has a connection, but on a machine that stalls
 		t.Need(server.Freeze())
 		ctx, cancel := context.WithTimeout(t.ctx, t.Scale(3*time.Second))
 		returned := make(chan struct{})

@@ -76,11 +76,27 @@ func (t *T) Need(err error) {
 func (t *T) Eventually(d time.Duration, what string, is func() bool) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(t.Scale(d)); !is(); <-tick.C {
-		if time.Now().After(deadline) || t.ctx.Err() != nil {
+	for deadline := time.Now().Add(t.Scale(d)); ; <-tick.C {
+		over := time.Now().After(deadline) // before it looks: a stall after that counts for nothing
+		if is() {
+			return
+		}
+		if over || t.ctx.Err() != nil {
 			t.Fatalf("not after %v: %s", t.Scale(d), what)
 		}
 	}
+}
+
+// Thrice runs check until it returns "", three times at most, and ends the case with what it returns then. It is for what
+// a machine that stalls spoils once, and a backend that is wrong each time.
+func (t *T) Thrice(check func() string) {
+	wrong := ""
+	for range 3 {
+		if wrong = check(); wrong == "" {
+			return
+		}
+	}
+	t.Fatalf("%s", wrong)
 }
 
 // Set returns a set of the case's own.

@@ -131,7 +131,7 @@ func (t *T) end(s Status, r Reason, format string, args ...any) {
 }
 
 // Prefix begins every key that the case may use, and every set's name. What begins with it is deleted after the run.
-func (t *T) Prefix() string { return t.suite.Prefix + t.c.ID + ":" }
+func (t *T) Prefix() string { return t.suite.Prefix + t.c.ID + ":" + t.suite.attempt }
 
 // KeyIn returns a key of the case's own in the slot.
 func (t *T) KeyIn(slot int, name string) string {

@@ -55,13 +55,14 @@ func settled(reader replset.ReplicaReader, key string, cmds [][]string) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(5 * time.Second); ; <-tick.C {
+		asked := time.Now() // a stall after it counts for nothing
 		list, err := reader.ReadTx(context.Background(), key, cmds)
 		switch {
 		case err != nil:
 			return err
 		case len(list) != len(cmds):
 			return fmt.Errorf("%d elements for %d commands", len(list), len(cmds))
-		case list[0] == nil && time.Now().Before(deadline):
+		case list[0] == nil && asked.Before(deadline):
 			continue
 		}
 		if failed, ok := list[1].(error); !ok || code(failed) != "WRONGTYPE" {

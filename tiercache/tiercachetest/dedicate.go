@@ -116,7 +116,8 @@ var dedicateRules = []Rule{
 			if err != nil {
 				return err
 			}
-			for deadline := time.Now().Add(5 * promptly); ; time.Sleep(5 * time.Millisecond) {
+			for deadline := time.Now().Add(soon); ; time.Sleep(5 * time.Millisecond) {
+				asked := time.Now()
 				reply, err := p.do("CLIENT", "LIST")
 				if err != nil {
 					return err
@@ -124,8 +125,8 @@ var dedicateRules = []Rule{
 				if text, _ := reply.(string); !strings.Contains(text, fmt.Sprintf("id=%d ", id)) {
 					return nil
 				}
-				if time.Now().After(deadline) {
-					return fmt.Errorf("the connection %d is there %v after it was ended", id, 5*promptly)
+				if asked.After(deadline) {
+					return fmt.Errorf("the connection %d is there %v after it was ended", id, soon)
 				}
 			}
 		},

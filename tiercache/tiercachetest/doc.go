@@ -22,3 +22,4 @@ package tiercachetest
 
 // compare.go is a copy: a module that both kits shared would come along with every import of replset and tiercache.
 //go:generate sh -c "{ echo '// Code generated from replset/replsettest/compare.go by go generate; DO NOT EDIT.'; echo; sed s/replsettest/tiercachetest/ ../../replset/replsettest/compare.go; } >compare.go"
+//go:generate sh -c "{ echo '// Code generated from replset/replsettest/late.go by go generate; DO NOT EDIT.'; echo; sed 's/replsettest/tiercachetest/; s/backend/shard/' ../../replset/replsettest/late.go; } >late.go"

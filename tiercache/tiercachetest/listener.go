@@ -87,7 +87,7 @@ func (l *listener) onMessage(channel, payload string) {
 	if held != nil {
 		select {
 		case <-held:
-		case <-time.After(3 * promptly):
+		case <-time.After(soon):
 		}
 	}
 	l.mu.Lock()
@@ -160,8 +160,8 @@ func (l *listener) end() error {
 		if !errors.Is(err, context.Canceled) {
 			return fmt.Errorf("the call of %s returned %q when its context was cancelled, want an error that wraps %q", l.by, err, context.Canceled)
 		}
-	case <-time.After(promptly):
-		return fmt.Errorf("the call of %s has not returned %v after its context was cancelled", l.by, promptly)
+	case <-time.After(soon):
+		return fmt.Errorf("the call of %s has not returned %v after its context was cancelled", l.by, soon)
 	}
 	if err := l.broken.Load(); err != nil {
 		return *err

@@ -129,30 +129,43 @@ var subscribeRules = []Rule{
 			if err := l.ping(ctx); !errors.Is(err, context.Canceled) {
 				return fmt.Errorf("ping with a cancelled context returned %v, want an error that wraps %q", err, context.Canceled)
 			}
-			// The answer cannot come while onMessage runs.
-			held := make(chan struct{})
-			l.mu.Lock()
-			l.held = held
-			l.mu.Unlock()
-			if err := p.publish(channel, "m"); err != nil {
+			var want []message
+			err := thrice(func() error {
+				// The answer cannot come while onMessage runs.
+				held := make(chan struct{})
+				l.mu.Lock()
+				l.held = held
+				l.mu.Unlock()
+				want = append(want, message{channel, fmt.Sprint("m", len(want))})
+				err := p.publish(channel, want[len(want)-1].payload)
+				ctx, cancel := context.WithTimeout(p.ctx, 50*time.Millisecond)
+				defer cancel()
+				start := time.Now()
+				if err == nil {
+					err = l.ping(ctx)
+				}
+				took := time.Since(start)
+				l.mu.Lock()
+				l.held = nil
+				l.mu.Unlock()
+				close(held)
+				wrong := fmt.Errorf("ping with 50ms to go returned %v after %v, want an error that wraps %q", err, took, context.DeadlineExceeded)
+				switch {
+				case !errors.Is(err, context.DeadlineExceeded):
+					return wrong
+				case took > promptly:
+					return &late{wrong}
+				}
+				return nil
+			})
+			if err != nil {
 				return err
 			}
-			ctx, cancel = context.WithTimeout(p.ctx, 50*time.Millisecond)
-			defer cancel()
-			start := time.Now()
-			err := l.ping(ctx)
-			took := time.Since(start)
-			l.mu.Lock()
-			l.held = nil
-			l.mu.Unlock()
-			close(held)
-			if !errors.Is(err, context.DeadlineExceeded) || took > promptly {
-				return fmt.Errorf("ping with 50ms to go returned %v after %v, want an error that wraps %q", err, took, context.DeadlineExceeded)
-			}
+			want = append(want, message{channel, "n"})
 			if err := errors.Join(p.publish(channel, "n"), l.pinged()); err != nil {
 				return err
 			}
-			return l.received([]message{{channel, "m"}, {channel, "n"}})
+			return l.received(want)
 		}),
 	},
 	{

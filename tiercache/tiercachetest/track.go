@@ -78,11 +78,12 @@ func (p *probe) tellsOfExpiry(l *listener, key string) error {
 		}
 		// The server finds out that a life is over when somebody asks, or by itself.
 		for deadline := time.Now().Add(life + promptly); there != int64(0); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				return fmt.Errorf("a key with a life of %v is there %v after it", life, promptly)
-			}
+			asked := time.Now()
 			if there, err = p.do("EXISTS", key); err != nil {
 				return err
+			}
+			if there != int64(0) && asked.After(deadline) {
+				return fmt.Errorf("a key with a life of %v is there %v after it", life, promptly)
 			}
 		}
 		if err := l.pinged(); err != nil {
