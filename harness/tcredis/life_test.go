@@ -28,15 +28,13 @@ func TestCloseLeavesNothing(t *testing.T) {
 	s := startShards(t, harness.Options{})
 	must(t, s.Nodes()[0].Freeze())
 	must(t, s.Nodes()[1].Kill())
-	if got := len(containers(t)) - len(before); got != 4 {
-		t.Errorf("3 shards are %d containers, want 4", got)
+	if got := newer(t, before); len(got) != 4 {
+		t.Errorf("3 shards are the containers %v, want 4", got)
 	}
 	must(t, s.Close())
 	must(t, s.Close())
-	for id, state := range containers(t) {
-		if _, there := before[id]; !there {
-			t.Errorf("the container %s is left, %s", id, state)
-		}
+	for id, state := range newer(t, before) {
+		t.Errorf("the container %s is left, %s", id, state)
 	}
 	if err := s.Nodes()[0].Restart(within(t, 5*time.Second), harness.Empty); err == nil {
 		t.Error("a node was restarted after Close")
@@ -72,12 +70,13 @@ func TestKilledProgram(t *testing.T) {
 	}
 	for _, addr := range addrs {
 		for {
+			since := time.Since(killed)
 			conn, err := net.DialTimeout("tcp", addr, time.Second)
 			if err != nil {
 				break
 			}
 			conn.Close()
-			if time.Since(killed) > 10*time.Second {
+			if since > 10*time.Second {
 				t.Fatalf("%s answers 10 s after its program was killed", addr)
 			}
 		}
@@ -86,24 +85,21 @@ func TestKilledProgram(t *testing.T) {
 
 	// The holder deletes itself, and the next start of whatever program the rest.
 	for {
+		since := time.Since(killed)
 		states := map[string]int{}
-		for id, state := range containers(t) {
-			if _, there := before[id]; !there {
-				states[state]++
-			}
+		for _, state := range newer(t, before) {
+			states[state]++
 		}
 		if states["exited"] <= 6 && (len(states) == 0 || len(states) == 1 && states["exited"] > 0) {
 			break
 		}
-		if time.Since(killed) > 20*time.Second {
+		if since > 20*time.Second {
 			t.Fatalf("20 s after the kill there are containers in these states: %v, want 6 exited at most", states)
 		}
 	}
 	startShards(t, harness.Options{Shards: 1}).Close()
-	for id, state := range containers(t) {
-		if _, there := before[id]; !there {
-			t.Errorf("the next start left the container %s, %s", id, state)
-		}
+	for id, state := range newer(t, before) {
+		t.Errorf("the next start left the container %s, %s", id, state)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -80,6 +81,14 @@ func do(t *testing.T, n *harness.Node, args ...string) any {
 	reply, err := n.Do(within(t, 5*time.Second), args...)
 	must(t, err)
 	return reply
+}
+
+// newer lists those containers that were not there before. One that was there may go at any time.
+func newer(t *testing.T, before map[string]string) map[string]string {
+	t.Helper()
+	now := containers(t)
+	maps.DeleteFunc(now, func(id, _ string) bool { _, there := before[id]; return there })
+	return now
 }
 
 // containers lists the ids of the harness's containers of this image, by state: those of other images may be another run's.

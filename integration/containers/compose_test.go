@@ -183,26 +183,42 @@ func docker(t *testing.T, args ...string) string {
 // health waits until the proxy says that it is so.
 func health(t *testing.T, url, want string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	wait(t, func() string {
 		_, got := ask(t, "GET", url+"/health", "")
 		if strings.Contains(got, `"status":"`+want+`"`) {
-			return
+			return ""
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("after 30 s the proxy's health is %s, want the status %s", got, want)
-		}
-	}
+		return fmt.Sprintf("the proxy's health is %s, want the status %s", got, want)
+	})
 }
 
-// put stores a value under each key, and reads it.
+// put stores a value under each key, and reads it. Where the machine stalls, a shard may be taken for lost meanwhile.
 func put(t *testing.T, keys []string) {
 	t.Helper()
 	for _, key := range keys {
-		if code, text := ask(t, "PUT", key, `{"value": "v"}`); code >= 300 {
-			t.Errorf("PUT %s: %d %s", key, code, text)
+		wait(t, func() string {
+			if code, text := ask(t, "PUT", key, `{"value": "v"}`); code/100 != 2 {
+				return fmt.Sprintf("PUT %s: %d %s", key, code, text)
+			}
+			if code, text := ask(t, "GET", key, ""); code != http.StatusOK || !strings.Contains(text, `"v"`) {
+				return fmt.Sprintf("GET %s: %d %s, want v", key, code, text)
+			}
+			return ""
+		})
+	}
+}
+
+// wait waits for up to 30 s until nothing is wrong.
+func wait(t *testing.T, wrong func() string) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		over := time.Now().After(deadline)
+		what := wrong()
+		if what == "" {
+			return
 		}
-		if code, text := ask(t, "GET", key, ""); code != http.StatusOK || !strings.Contains(text, `"v"`) {
-			t.Errorf("GET %s: %d %s, want v", key, code, text)
+		if over {
+			t.Fatalf("after 30 s: %s", what)
 		}
 	}
 }
