@@ -139,6 +139,24 @@ func TestCleanup(t *testing.T) {
 	}
 }
 
+// A client that gave its connection up, so slow was the machine, is made anew.
+func TestBackendThatIsSlowToConnect(t *testing.T) {
+	for name, late := range map[string]error{"its context": context.DeadlineExceeded, "the network": os.ErrDeadlineExceeded} {
+		tries := 0
+		target := own(Case{Name: "connects", Run: func(t *T) { t.Backend() }})
+		target.Slack = 1
+		target.Backend = func(context.Context, Connection) (replset.Backend, func(), error) {
+			if tries++; tries < 4 {
+				return nil, nil, fmt.Errorf("connecting: %w", late)
+			}
+			return memory.New(), nil, nil
+		}
+		if _, got := execute(t, target); got["connects"].Status != StatusPass || tries != 4 {
+			t.Errorf("late by %s: got %+v after %d tries", name, got["connects"], tries)
+		}
+	}
+}
+
 func TestBackendThatCannotConnect(t *testing.T) {
 	target := own(Case{Name: "connects", Run: func(t *T) { t.Backend() }}, Case{Name: "connects-to-nothing", Run: func(t *T) { t.Backend() }})
 	target.Backend = func(_ context.Context, c Connection) (replset.Backend, func(), error) {

@@ -2,9 +2,11 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"net"
 	"runtime"
 	"strings"
 	"sync"
@@ -152,12 +154,28 @@ func (t *T) Connect(patience time.Duration) replset.Backend {
 	if t.suite.Target.Backend == nil {
 		t.Unsupported("the target has no backend")
 	}
-	b, closed, err := t.suite.connect(t.ctx, patience)
-	if err != nil {
-		t.Broken("connecting the backend: %v", err)
-	}
-	t.Cleanup(closed)
+	var b replset.Backend
+	t.connect("backend", func() (closed func(), err error) {
+		b, closed, err = t.suite.connect(t.ctx, patience)
+		return closed, err
+	})
 	return b
+}
+
+// connect connects anew, for 10 s at most, where that took longer than a client whose patience is short waits.
+func (t *T) connect(what string, try func() (closed func(), err error)) {
+	for deadline := time.Now().Add(t.Scale(10 * time.Second)); ; {
+		over := time.Now().After(deadline)
+		closed, err := try()
+		if err == nil {
+			t.Cleanup(closed)
+			return
+		}
+		var slow net.Error
+		if over || t.ctx.Err() != nil || !errors.As(err, &slow) || !slow.Timeout() {
+			t.Broken("connecting the %s: %v", what, err)
+		}
+	}
 }
 
 // Shard returns the shard under test, connected once a case.
@@ -174,11 +192,11 @@ func (t *T) ConnectShard(patience time.Duration) tiercache.Shard {
 	if t.suite.Target.Shard == nil {
 		t.Unsupported("the target has no shard")
 	}
-	s, closed, err := t.suite.connectShard(t.ctx, patience)
-	if err != nil {
-		t.Broken("connecting the shard: %v", err)
-	}
-	t.Cleanup(closed)
+	var s tiercache.Shard
+	t.connect("shard", func() (closed func(), err error) {
+		s, closed, err = t.suite.connectShard(t.ctx, patience)
+		return closed, err
+	})
 	return s
 }
 
