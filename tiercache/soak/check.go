@@ -14,6 +14,7 @@ const (
 	Stale     = "stale"      // a value that was overwritten longer ago than the bound
 	Undead    = "undead"     // the same of a value that was deleted
 	Hidden    = "hidden"     // nothing, where there is something again since longer than the bound
+	Forgotten = "forgotten"  // any of these within the bound, in the very process that overwrote it
 	Unwritten = "unwritten"  // a value that nobody wrote there
 	RefusedIn = "refused in" // a value of a write that said it took no effect
 	Late      = "late"       // an operation ended after its deadline
@@ -180,10 +181,15 @@ func (k *keyHistory) settle() {
 	}
 }
 
+// after is where in settled the writes after the version begin.
+func (k *keyHistory) after(version uint64) int {
+	return sort.Search(len(k.settled), func(i int) bool { return k.settled[i].Version > version })
+}
+
 // overwritten returns the write that took effect after the version, and was the
 // first to be known to have. over is when the version's own write was over.
 func (k *keyHistory) overwritten(version uint64, over int64) (by *write) {
-	i := sort.Search(len(k.settled), func(i int) bool { return k.settled[i].Version > version })
+	i := k.after(version)
 	if k.first[i] == math.MaxInt64 {
 		return nil
 	}
@@ -200,6 +206,19 @@ func (k *keyHistory) overwritten(version uint64, over int64) (by *write) {
 		}
 	}
 	return by
+}
+
+// own returns the last write that overwrote the version and was acknowledged to the
+// reader's process, in the same life of it, before the read began.
+func (k *keyHistory) own(op *Op, version uint64, over int64) *write {
+	later := k.settled[k.after(version):]
+	for i := range slices.Backward(later) {
+		w := &later[i]
+		if w.Process == op.Process && w.Life == op.Life && w.Outcome == OK && w.Begin >= over && w.End < op.Begin {
+			return w
+		}
+	}
+	return nil
 }
 
 // known judges whether somebody wrote what a read gave.
@@ -257,7 +276,15 @@ func (c *check) read(k *keyHistory, op *Op) {
 	} else {
 		c.report.stale(op.Kind, cause, age, age > bound)
 	}
+	what := fmt.Sprintf("version %d", op.Version)
+	if hidden {
+		what = "nothing"
+	}
 	if age <= bound {
+		if own := k.own(op, version, over); own != nil && !c.restored(own.End, op.Begin) {
+			c.violation(Forgotten, op.Key, op.Process, op.Begin, "%s gave %s of key %d (shard-%d), %v after the %s of version %d succeeded in the same process (%s)",
+				op.Kind, what, op.Key, c.owner(op.Key)+1, time.Duration(op.Begin-own.End).Round(time.Microsecond), own.Kind, own.Version, cause)
+		}
 		return
 	}
 	kind := Stale
@@ -266,10 +293,6 @@ func (c *check) read(k *keyHistory, op *Op) {
 		kind = Hidden
 	case by.Kind != Set:
 		kind = Undead
-	}
-	what := fmt.Sprintf("version %d", op.Version)
-	if hidden {
-		what = "nothing"
 	}
 	c.violation(kind, op.Key, op.Process, op.Begin, "%s gave %s of key %d (shard-%d), %v after the %s of version %d (process %d) was known; the bound is %v (%s)",
 		op.Kind, what, op.Key, c.owner(op.Key)+1, age.Round(time.Millisecond), by.Kind, by.Version, by.Process+1, bound, cause)
@@ -326,6 +349,14 @@ func (c *check) cause(op *Op, since int64) (cause string, bound time.Duration) {
 		cause = string(f.Kind)
 	}
 	return cause, bound
+}
+
+// restored reports whether some shard came back with old data between the two moments, or
+// shortly before: for a while that counts, with what it held for other shards.
+func (c *check) restored(since, until int64) bool {
+	return slices.ContainsFunc(c.h.Faults, func(f Fault) bool {
+		return f.Kind == Old && f.Begin <= until && f.End+int64(c.h.Header.Bounds.Lost) >= since
+	})
 }
 
 // punctual judges whether an operation ended in time. What a process could not do

@@ -15,6 +15,7 @@ import (
 //	p1 set 4 200..700 unknown     deadline=700 by default: 500 ms after it began
 //	p2 get 3 1000..1001 stored    or loaded; get - finds nothing
 //	p2 get 3 9000..9001 stored final key=2
+//	p2 get 3 9000..9001 stored life=2   of the process; 1 by default
 //	fault cut 1 p2 1000..5000     on the first shard, for process 2; p0 is for all
 //	pause p1 100..900
 //
@@ -81,6 +82,9 @@ func story(t *testing.T, text string) *History {
 				op.Foreign, op.Version = value, 0
 			case "key":
 				fmt.Sscan(value, &op.Key)
+			case "life":
+				fmt.Sscan(value, &op.Life)
+				op.Life--
 			case "deadline":
 				fmt.Sscan(value, &op.Deadline)
 				op.Deadline *= 1e6
@@ -238,6 +242,114 @@ var stories = []struct {
 		p3 get 1 2700..2701 stored
 		pause p1 0..9000`, one(Stale)},
 
+	{"an own write is read", `
+		p1 set 1 0..10
+		p1 set 2 100..110
+		p1 get 2 111..112 stored`, nil},
+	{"an own write is not read", `
+		p1 set 1 0..10
+		p1 set 2 100..110
+		p1 get 1 111..112 stored`, one(Forgotten)},
+	{"an own write is not read, nor is a later one of another", `
+		p1 set 1 0..10
+		p1 set 2 100..110
+		p2 set 3 700..710
+		p1 get 1 900..901 stored`, one(Forgotten)},
+	{"an own write is not read, but a later one of another", `
+		p1 set 1 0..10
+		p1 set 2 100..110
+		p2 set 3 700..710
+		p1 get 3 900..901 stored`, nil},
+	{"a later one of another is not read, but an own write", `
+		p1 set 1 0..10
+		p1 set 2 100..110
+		p2 set 3 700..710
+		p1 get 2 900..901 stored`, nil},
+	{"an own write is missing", `
+		p1 set 1 0..10
+		p1 set 2 100..110
+		p1 get - 111..112
+		p1 many - 111..112`, nil},
+	{"an own write is missing, and is loaded", `
+		p1 set 1 0..10
+		p1 set 2 100..110
+		p1 load 2 111..112 loaded`, nil},
+	{"an own write is missing, and what was before it is loaded", `
+		p1 set 1 0..10
+		p1 set 2 100..110
+		p1 load 1 111..112 loaded`, one(Forgotten)},
+	{"an own removal is not seen", `
+		p1 set 1 0..10
+		p1 remove 2 100..110
+		p1 get 1 111..112 stored`, one(Forgotten)},
+	{"an own invalidation is not seen", `
+		p1 set 1 0..10
+		p1 invalidate 2 100..110
+		p1 load-many 1 111..112 stored`, one(Forgotten)},
+	{"an own write is hidden", `
+		p1 remove 1 0..10
+		p1 set 2 100..110
+		p1 load - 111..112`, one(Forgotten)},
+	{"an own write under way is not read", `
+		p1 set 1 0..10
+		p1 set 2 100..110
+		p1 get 1 109..112 stored
+		p1 get 1 110..112 stored`, nil},
+	{"an own write with unknown outcome is not read", `
+		p1 set 1 0..10
+		p1 set 2 100..110 unknown
+		p1 get 1 111..112 stored`, nil},
+	{"an own write with unknown outcome is read, and then not", `
+		p1 set 1 0..10
+		p1 set 2 100..110 unknown
+		p1 get 2 111..112 stored
+		p1 get 1 113..114 stored`, nil},
+	{"a write with unknown outcome lands after an own one", `
+		p1 set 1 0..10 unknown
+		p1 set 2 100..110
+		p1 get 1 111..112 stored`, nil},
+	{"a write with unknown outcome lands after its deadline, and after an own one", `
+		p2 set 1 0..10 unknown
+		p1 set 2 600..610
+		p1 get 1 611..612 stored`, one(Forgotten)},
+	{"the write of an earlier life of the process is not read", `
+		p1 set 1 0..10
+		p1 set 2 100..110
+		p1 get 1 111..112 stored life=2`, nil},
+	{"another process's write is not read", `
+		p1 set 1 0..10
+		p2 set 2 100..110
+		p1 get 1 111..112 stored`, nil},
+	{"an own write is not read, in a process that is cut off", `
+		fault cut 1 p1 50..5000
+		p1 set 1 0..10
+		p1 set 2 100..110
+		p1 get 1 3000..3001 stored`, one(Forgotten)},
+	{"an own write is not read beyond the bound", `
+		p1 set 1 0..10
+		p1 set 2 100..110
+		p1 get 1 2111..2112 stored`, one(Stale)},
+	{"an own write was lost by a shard that was restored", `
+		fault old 2 p0 150..400
+		p1 set 1 0..10
+		p1 set 2 100..110
+		p1 get 1 450..451 stored`, nil},
+	{"an own write was lost by a shard that was restored just before", `
+		fault old 1 p0 0..50
+		p1 set 1 0..10
+		p1 set 2 100..110
+		p1 get 1 450..451 stored`, nil},
+	{"an own write is lost though no shard was restored of late", `
+		fault old 1 p0 0..50
+		fault old 1 p0 3100..3200
+		p1 set 1 0..10
+		p1 set 2 2100..2110
+		p1 get 1 2200..2201 stored`, one(Forgotten)},
+	{"racing writes, of which the own one is not read", `
+		p1 set 1 0..10 key=2
+		p1 set 2 100..110 key=2
+		p1 get 1 111..112 stored key=2`, nil},
+
 	{"a value that nobody wrote", `
 		p1 set 1 0..10
 		p2 get 2 100..101 stored`, one(Unwritten)},
@@ -381,7 +493,7 @@ func TestCheck(t *testing.T) {
 
 // TestCheckKnowsViolations: each kind is in some story by itself.
 func TestCheckKnowsViolations(t *testing.T) {
-	for _, kind := range []string{Stale, Undead, Hidden, Unwritten, RefusedIn, Late, Disagree} {
+	for _, kind := range []string{Stale, Undead, Hidden, Forgotten, Unwritten, RefusedIn, Late, Disagree} {
 		found := false
 		for _, s := range stories {
 			found = found || len(s.want) == 1 && s.want[kind] > 0
