@@ -19,7 +19,8 @@
 //
 // No read that begins two heartbeats (2 s by default) after a write or delete was acknowledged gives an older value, though
 // notices are lost, connections cut, processes stopped, shards flushed, full, or restarted with old data. Undisturbed, other
-// processes see it within a round trip, and the process that wrote sees it at once.
+// processes see it within a round trip. The process that wrote sees it at once, or something newer, or a miss; undisturbed or not, but for
+// a shard that is restarted with data from less than two heartbeats before.
 //
 // A load that began before a write does not replace it, in L1 or L2, however long it takes. A write that failed by time-out takes no
 // effect after its deadline. L1 does not keep a value longer than its shard does.

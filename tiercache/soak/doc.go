@@ -6,9 +6,9 @@
 // and kills the processes, by a schedule that a seed gives. Every operation is
 // recorded with the times at which it began and ended. [Check] then judges the
 // history: whether any read that began more than the bound after a write was
-// known gave an older version, whether what was deleted stays deleted, whether
-// operations ended by their deadlines, and whether all processes agree when all
-// is at rest. A history is a file, and can be judged again without servers.
+// known gave an older version, or any that began after the reader's own process
+// had written, whether what was deleted stays deleted, whether operations ended by
+// their deadlines, and whether all processes agree when all is at rest. A history is a file, and can be judged again without servers.
 //
 // A process of the run is this very program, started again: so [Main] comes
 // first in main, and in TestMain.

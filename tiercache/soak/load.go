@@ -45,8 +45,12 @@ func (w *worker) begin() {
 	}
 }
 
-// skewed draws a key to read: as Zipf's law says half of the time, so that some are hot.
+// skewed draws a key to read: one that this process has just written now and then, else as
+// Zipf's law says half of the time, so that some are hot.
 func (w *worker) skewed(r *rand.Rand) int {
+	if r.IntN(4) == 0 {
+		return int(w.lately[r.IntN(len(w.lately))].Load())
+	}
 	if r.IntN(2) == 0 {
 		return int(rand.NewZipf(r, 1.2, 1, uint64(w.Ordered-1)).Uint64())
 	}
@@ -235,8 +239,11 @@ func (w *worker) write(r *rand.Rand, goroutine int, until map[int]int64) {
 		life = time.Duration((0.2 + 3*r.Float64()) * float64(w.Heartbeat))
 	}
 	w.change(op, life)
-	if op.Outcome == Unknown {
+	switch {
+	case op.Outcome == Unknown:
 		until[op.Key] = op.Deadline
+	case op.Outcome == OK && op.Key < w.Ordered:
+		w.lately[w.wrote.Add(1)%uint32(len(w.lately))].Store(uint32(op.Key))
 	}
 }
 

@@ -61,6 +61,14 @@ var mutations = []mutation{
 		schedule: freezes(0, 500*ms, 2*time.Second, 1, 3500*ms, 2*time.Second),
 	}.off("notes"),
 	mutation{
+		// What returns waits for all other shards to say that no notes lie there: a slow
+		// one has it wait for longer, and writes at the quick one come meanwhile.
+		name: "deletes at a shard that returns", duration: 8 * time.Second, thin: true,
+		edits: []edit{{"notes.go", "if r.returning.Load() > 0 {", "if r.returning.Load() < 0 {"}},
+		schedule: append(freezes(0, 500*ms, 500*ms, 0, 1500*ms, 500*ms, 0, 2500*ms, 500*ms, 0, 3500*ms, 500*ms, 0, 4500*ms, 500*ms, 0, 5500*ms, 500*ms, 0, 6500*ms, 500*ms),
+			Step{Kind: Slow, Shard: 2, Process: -1, At: 100 * ms, For: 7500 * ms, Delay: 20 * ms}),
+	},
+	mutation{
 		// Away twice within the life of what was written elsewhere the first time. In
 		// between, for longer than a declaration stands: until then writes delete there too.
 		name: "outage number", duration: 14 * time.Second,
@@ -214,5 +222,5 @@ const enough = 5
 
 // old is how many reads gave what they must not.
 func (r *Report) old() int {
-	return r.ByKind[Stale] + r.ByKind[Undead] + r.ByKind[Hidden] + r.ByKind[RefusedIn]
+	return r.ByKind[Stale] + r.ByKind[Undead] + r.ByKind[Hidden] + r.ByKind[Forgotten] + r.ByKind[RefusedIn]
 }

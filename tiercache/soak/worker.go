@@ -59,6 +59,9 @@ type worker struct {
 	truth   []atomic.Uint64 // for each key, version << 1, and 1 if the version is a removal
 	turns   time.Duration   // how long it is a process's turn to write a key
 
+	lately [4]atomic.Uint32 // the keys that this process wrote last, of those in order
+	wrote  atomic.Uint32    // how many it wrote
+
 	start  time.Time // the moment of startAt
 	origin int64
 
