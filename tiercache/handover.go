@@ -83,7 +83,7 @@ func (rs *routing) moved(key string, until *atomic.Int64) (before *remote, ok bo
 	return before, before != rs.remotes[rs.whole.Index(key)]
 }
 
-// eraseBefore deletes keys that were written where they were before the list changed.
+// eraseBefore deletes keys that are written where they were before the list changed.
 // With an error others may still get there what was overwritten.
 func (c *Cache[V]) eraseBefore(ctx context.Context, keys, places []string) error {
 	rs := c.routing.Load()

@@ -66,7 +66,12 @@ func (c *Cache[V]) clear(ctx context.Context, r route, prefix string) (deleted i
 		}
 		for len(keys) > 0 {
 			step := keys[:min(len(keys), maxStepKeys)]
-			if err := c.writeAt(ctx, "clear", r, step, c.places(step), make([]item, len(step))); err != nil {
+			places := c.places(step)
+			err := c.writeAt(ctx, "clear", r, step, places, make([]item, len(step)))
+			if err == nil { // others may have had it of this shard, and stored it where it is looked for
+				err = c.eraseAhead(ctx, "clear", r, step, places)
+			}
+			if err != nil {
 				return deleted, err
 			}
 			deleted += len(step)

@@ -120,6 +120,8 @@ func (c *Cache[V]) writeAt(ctx context.Context, op string, r route, keys, places
 	if err := c.closed(); err != nil {
 		return err
 	}
+	// Before the write, which voids the marker of who had asked there in between.
+	erased := c.eraseBefore(ctx, keys, places)
 	v := r.synced()
 	began := now()
 	reply, err := c.writeTo(ctx, r, places, items)
@@ -150,10 +152,12 @@ func (c *Cache[V]) writeAt(ctx context.Context, op string, r route, keys, places
 		}
 	}
 	c.rewrite(ctx, r, reply, keys, items)
-	err = c.eraseBefore(ctx, keys, places)
+	if c.routing.Load().list != r.list { // meanwhile
+		erased = errors.Join(erased, c.eraseBefore(ctx, keys, places))
+	}
 	c.echo(ctx, r.remote, keys, places)
-	if err != nil {
-		return &ShardError{r.name, op, unknown(err)}
+	if erased != nil {
+		return &ShardError{r.name, op, unknown(erased)}
 	}
 	return nil
 }

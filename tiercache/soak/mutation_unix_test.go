@@ -76,7 +76,7 @@ var mutations = []mutation{
 	}.off("outage"),
 	mutation{
 		name: "deletes at the shard before", duration: 5 * time.Second,
-		edits:    []edit{{"write.go", "\terr = c.eraseBefore(ctx, keys, places)\n", ""}},
+		edits:    []edit{{"write.go", "erased := c.eraseBefore(ctx, keys, places)", "erased := error(nil)"}},
 		schedule: changes(500*ms, 100*ms, 1500*ms, 100*ms, 2500*ms, 100*ms),
 	},
 	mutation{
