@@ -265,6 +265,7 @@ var faultCases = []Case{
 				return err
 			}
 			t.Eventually(10e9, "a write succeeds before", func() bool { return set("before") == nil })
+			t.quickFailover()
 			t.Need(owner.Kill())
 			t.Eventually(15e9, "a write succeeds after the master was killed", func() bool { return set("after") == nil })
 			for _, w := range ways {
@@ -312,6 +313,23 @@ var faultCases = []Case{
 			}
 		},
 	},
+}
+
+// quickFailover has the cluster notice within a second, for the rest of the case, that a node is dead.
+func (t *T) quickFailover() {
+	const name = "cluster-node-timeout"
+	for _, n := range t.Cluster().Nodes() {
+		was, _ := t.tell(n, "CONFIG", "GET", name).([]any)
+		if len(was) != 2 {
+			t.Broken("CONFIG GET %s: %v", name, was)
+		}
+		t.tell(n, "CONFIG", "SET", name, "1000")
+		t.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), t.Scale(5*time.Second))
+			defer cancel()
+			_, _ = n.Do(ctx, "CONFIG", "SET", name, fmt.Sprint(was[1])) // the one that is dead starts with it
+		})
+	}
 }
 
 // owners returns the slot's master, and another.

@@ -67,11 +67,12 @@ type Target struct {
 	Addrs []string
 
 	// Servers say what to start where neither Addrs nor Cluster are given. The zero value means three masters with a
-	// replica each, and for profile tiercache one server besides; Replicas is 1 where it is 0, and Private is always set, since
-	// nodes will be broken.
+	// replica each, and for profile tiercache one server besides; Replicas is 1 where it is 0, NodeTimeout NodeTimeout, and Private
+	// is always set, since nodes will be broken.
 	Servers harness.Options
 
-	// Cluster, if not nil, is used in place of new servers, and not closed. Nodes will be broken, and mended again.
+	// Cluster, if not nil, is used in place of new servers, and not closed. Nodes will be broken, and mended again. Start it with
+	// NodeTimeout.
 	Cluster *harness.Cluster
 
 	// Shards, if not nil, are used for profile tiercache in place of a new server: the first of them, likewise.
@@ -108,6 +109,10 @@ type Connection struct {
 	// client that has no such option passes them by heeding contexts.
 	Patience time.Duration
 }
+
+// NodeTimeout is a cluster-node-timeout after which nobody takes a server for dead that the machine stopped for a while. The case
+// that wants a failover shortens it meanwhile.
+const NodeTimeout = 15 * time.Second
 
 const prefix = "shardkit-conformance:"
 
@@ -197,6 +202,9 @@ func (t Target) withDefaults() (Target, error) {
 	t.Servers.Private = true
 	if t.Servers.Replicas == 0 {
 		t.Servers.Replicas = 1
+	}
+	if t.Servers.NodeTimeout == 0 {
+		t.Servers.NodeTimeout = NodeTimeout
 	}
 	return t, checkPrefix(t.Prefix)
 }

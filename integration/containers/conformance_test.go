@@ -89,7 +89,7 @@ func TestConformance(t *testing.T) {
 				}
 			}
 			// Started here, so that it is skipped where there is no Docker.
-			o := harness.Options{Replicas: 1, Shards: 1, Private: true, Providers: []harness.Provider{tcredis.Containers(tcredis.Options{})}}
+			o := harness.Options{Replicas: 1, Shards: 1, Private: true, NodeTimeout: conformance.NodeTimeout, Providers: []harness.Provider{tcredis.Containers(tcredis.Options{})}}
 			target.Cluster, target.Shards = harnesstest.Cluster(t, o), harnesstest.Shards(t, o)
 			report, err := conformance.Execute(t.Context(), target)
 			if err != nil {
