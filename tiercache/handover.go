@@ -128,7 +128,7 @@ func (c *Cache[V]) inherit(ctx context.Context, r route, key string) (f found[V]
 		return f
 	}
 	before, ok := rs.moved(key, rs.handover.asks)
-	if !ok || before == nil {
+	if !ok || before == nil || before.out.Load() { // what is there may have been overwritten elsewhere
 		return f
 	}
 	// The marker first: a write from here on voids it.

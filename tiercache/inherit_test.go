@@ -3,6 +3,7 @@ package tiercache_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -88,4 +89,36 @@ func TestDeletedAsItIsInherited(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestNotInheritedOfOneThatIsOut: a key was deleted at the stand-in of a shard that takes no
+// writes, but answers reads; then the key moves to a new shard. What the one that is out
+// still holds is not had of it.
+func TestNotInheritedOfOneThatIsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ways := newShelves(3).networks()
+		c := open[int](t, pick(ways, "a", "b"), nil)
+		synced(t, c)
+		key := movedTo(t, c, "c")
+		owner := c.Ring().Locate(key)
+		mustSet(t, c, key, 1)
+		readOnly := errors.New("READONLY You can't write against a read only replica.")
+		ways[owner].answers.Store(&readOnly)
+		within(t, bound, "the shard is out", func() bool {
+			return slices.ContainsFunc(c.Health(), func(h tiercache.ShardHealth) bool { return h.State == tiercache.ShardOut })
+		})
+		if err := c.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.AddShard(t.Context(), "c", ways["c"]); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Ring().Locate(key); got != "c" {
+			t.Fatalf("%s is on %s, want c", key, got)
+		}
+		wantNone(t, c, key)
+		if s := c.Stats(); s.Inherited != 0 {
+			t.Errorf("%d values were had of the shard that is out", s.Inherited)
+		}
+	})
 }
