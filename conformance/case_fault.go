@@ -381,15 +381,18 @@ func (t *T) warm(patience time.Duration) replset.Backend {
 
 // frozen runs f while the slot's master is frozen, and reports whether that is the master still: no failover is meant, f taking
 // less than the node time-out as a rule.
-func (t *T) frozen(slot int, f func()) bool {
+func (t *T) frozen(slot int, f func()) (still bool) {
 	n, _ := t.owners(slot)
 	t.Need(t.Cluster().WaitReady(t.ctx))
 	t.Need(n.Freeze())
+	defer func() { // though f ends the case
+		t.Need(n.Thaw())
+		t.Need(t.Cluster().WaitReady(t.ctx))
+		owner, _ := t.owners(slot)
+		still = owner == n
+	}()
 	f()
-	t.Need(n.Thaw())
-	t.Need(t.Cluster().WaitReady(t.ctx))
-	owner, _ := t.owners(slot)
-	return owner == n
+	return still
 }
 
 // halfMoved is a slot on its way to another master, with a key on each side.
