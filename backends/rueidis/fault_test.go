@@ -209,9 +209,7 @@ func gap(t *testing.T, b *Backend, key string, patience time.Duration, fault fun
 		_, err := b.Tx(ctx, key, [][]string{{"SET", key, "v"}})
 		return err
 	}
-	if err := write(); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, "a write within the patience, though it may have to connect", func() bool { return write() == nil })
 	var longest time.Duration
 	var last error
 	fault()
