@@ -18,9 +18,6 @@ import (
 func TestDeletedAsItIsInherited(t *testing.T) {
 	for name, erase := range map[string]func(ctx context.Context, c *tiercache.Cache[int], key string) error{
 		"delete": func(ctx context.Context, c *tiercache.Cache[int], key string) error { return c.Delete(ctx, key) },
-		"delete many": func(ctx context.Context, c *tiercache.Cache[int], key string) error {
-			return c.DeleteMany(ctx, key, key+"0", key+"1")
-		},
 		"delete prefix": func(ctx context.Context, c *tiercache.Cache[int], key string) error {
 			_, err := c.DeletePrefix(ctx, key)
 			return err
