@@ -115,7 +115,12 @@ func (p *proxy) mend() error {
 	if p.listener != nil || p.closed {
 		return nil
 	}
-	return p.listen()
+	// While it was cut somebody's outgoing connection may have been given the port.
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if err := p.listen(); !errors.Is(err, ErrAddrInUse) || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 func (p *proxy) close() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 var txRules = []Rule{
@@ -80,29 +81,35 @@ var txRules = []Rule{
 		func(p *probe) error {
 			const writers, rounds = 4, 50
 			key, other := p.key("atomic"), p.key("other")
-			var wg sync.WaitGroup
-			failed := make(chan error, 2*writers*rounds)
+			var writing, reading sync.WaitGroup
+			var written atomic.Bool
+			failed := make(chan error, 2*writers)
 			for w := range writers {
-				wg.Go(func() {
+				writing.Go(func() {
 					for i := range rounds {
 						v := fmt.Sprint(w, "-", i)
 						if _, err := p.tx([][]string{{"SET", key, v}, {"SET", other, v}}); err != nil {
 							failed <- err
+							return
 						}
 					}
 				})
-				wg.Go(func() {
-					for range rounds {
+				reading.Go(func() {
+					for !written.Load() { // or they may be over before anything is written
 						v, err := p.do("MGET", key, other)
+						if list, _ := v.([]any); err == nil && (len(list) != 2 || list[0] != list[1]) {
+							err = fmt.Errorf("two keys that every Tx writes together read as %s", show(v))
+						}
 						if err != nil {
 							failed <- err
-						} else if list, _ := v.([]any); len(list) != 2 || list[0] != list[1] {
-							failed <- fmt.Errorf("two keys that every Tx writes together read as %s", show(v))
+							return
 						}
 					}
 				})
 			}
-			wg.Wait()
+			writing.Wait()
+			written.Store(true)
+			reading.Wait()
 			close(failed)
 			return <-failed
 		},
